@@ -22,7 +22,7 @@ var operators map[string]operator
 func init() {
 	operators = map[string]operator{}
 	for _, family := range []map[string]operator{elementwise, shapes, indexing, products, images,
-		norms, attentions, signals, boxes, scatters, randoms, integers, bits,
+		norms, attentions, signals, boxes, scatters, randoms, integers,
 		reductions, controls, sequences, recurrent, quantised, losses} {
 		maps.Copy(operators, family)
 	}

@@ -9,7 +9,7 @@ import (
 // scatters are operators that put elements where indices say, or take them from there.
 var scatters = each(map[string]func(n *node){
 	"Scatter": scatter, "ScatterElements": scatter, "ScatterND": scatterND, "GatherND": gatherND,
-	"TensorScatter": cacheWrite, "ReverseSequence": reverseSequence, "CumProd": cumProd,
+	"TensorScatter": cacheWrite,
 })
 
 // how is what becomes of the element that is there.
@@ -90,42 +90,6 @@ func cacheWrite(n *node) {
 	}
 	at = ops.BroadcastTo(ops.Cast(at, graph.I32), rows.Type().Sizes()...)
 	n.give(ops.Scatter(x, at, rows, a, ops.ScatterSet))
-}
-
-// reverseSequence turns the beginning of each sample, of a length that it has.
-func reverseSequence(n *node) {
-	x := n.x(0)
-	rank := x.Type().Rank()
-	batch, time := axis(n.int("batch_axis", 1), rank), axis(n.int("time_axis", 0), rank)
-	at, length := stepsAlong(n, time, rank, x.Type().Size(time)), perSample(n, 1, batch, rank)
-	back := ops.Sub(ops.AddScalar(length, -1), at)
-	at = ops.Where(ops.Less(at, length), back, at)
-	at = ops.BroadcastTo(ops.Cast(at, graph.I32), x.Type().Sizes()...)
-	n.give(ops.Gather(x, at, time))
-}
-
-// cumProd multiplies each element by the one before, then by the two before those, and so on.
-func cumProd(n *node) {
-	y := n.wide(0)
-	a := axis(int(n.scalar(1, 0)), y.Type().Rank())
-	size := y.Type().Size(a)
-	behind := func(x value, by int) value {
-		return ops.Slice(filled(x, a, by, 0, like(x, 1)), a, 0, size)
-	}
-	exclusive, reverse := n.flag("exclusive", false), n.flag("reverse", false)
-	if reverse {
-		y = ops.Reverse(y, a)
-	}
-	if exclusive {
-		y = behind(y, 1)
-	}
-	for by := 1; by < size; by *= 2 {
-		y = ops.Mul(y, behind(y, by))
-	}
-	if reverse {
-		y = ops.Reverse(y, a)
-	}
-	n.give(n.narrow(y))
 }
 
 // randoms are operators whose results are other ones in every step: their numbers are the run's,
