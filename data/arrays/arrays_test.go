@@ -23,7 +23,9 @@ import (
 // for what is around it in the archive.
 func TestNumPy(t *testing.T) {
 	want := map[string]string{"float16": "f16[2 3]", "float32": "f32[2 3]", "float64": "f64[2 3]",
-		"int32": "i32[2 3]", "int64": "i64[2 3]", "uint8": "u8[2 3]", "bool": "bool[2 3]",
+		"int8": "i8[2 3]", "int16": "i16[2 3]", "int32": "i32[2 3]", "int64": "i64[2 3]",
+		"uint8": "u8[2 3]", "uint16": "u16[2 3]", "uint32": "u32[2 3]", "uint64": "u64[2 3]",
+		"bool":   "bool[2 3]",
 		"scalar": "f32[]", "vector": "i32[1]", "none": "f32[0 4]"}
 	var sums []string
 	for _, file := range []string{"stored", "compressed"} {
@@ -38,12 +40,17 @@ func TestNumPy(t *testing.T) {
 			if a.Type.String() != want[a.Name] {
 				t.Errorf("%s is %s, want %s", a.Name, a.Type, want[a.Name])
 			}
-			switch numbers := a.To(tensor.F32).F32(); {
-			case a.Name == "uint8" && !slices.Equal(numbers, []float32{0, 1, 2, 3, 4, 5}),
-				a.Name == "bool" && !slices.Equal(numbers, []float32{1, 0, 1, 0, 1, 0}),
-				strings.HasSuffix(want[a.Name], "[2 3]") && a.Name != "bool" &&
-					a.Name != "uint8" && !slices.Equal(numbers, []float32{-5, -2, 1, 4, 7, 10}):
-				t.Errorf("%s is %v", a.Name, numbers)
+			numbers := []float32{-5, -2, 1, 4, 7, 10}
+			switch {
+			case a.Name[0] == 'u':
+				numbers = []float32{0, 1, 2, 3, 4, 5}
+			case a.Name == "bool":
+				numbers = []float32{1, 0, 1, 0, 1, 0}
+			case !strings.HasSuffix(want[a.Name], "[2 3]"):
+				continue
+			}
+			if have := a.To(tensor.F32).F32(); !slices.Equal(have, numbers) {
+				t.Errorf("%s is %v, want %v", a.Name, have, numbers)
 			}
 		}
 		sums = append(sums, s.SHA256)
@@ -81,7 +88,7 @@ func TestRefusedByName(t *testing.T) {
 	}
 	defer z.Close()
 	says := map[string]string{"fortran": "Fortran", "big": "big endian: save .astype('<f4')",
-		"short": "int16", "unsigned": "uint64", "texts": "texts", "complex": "complex64",
+		"long": "float128", "texts": "texts", "complex": "complex64",
 		"objects": "objects", "structures": "structures: save each field"}
 	for _, f := range z.File {
 		name := strings.TrimSuffix(f.Name, suffix)

@@ -16,9 +16,9 @@
 //
 // A file is untrusted. A header says type and shape, and they are compared with the bytes that are
 // there before anything is allocated: a member of an archive cannot claim more than its compressed
-// bytes could hold. Arrays are little endian and in C order, of float16, float32, float64, int32,
-// int64, uint8 or bool. All others are refused by name, with what would work, and so is what an
-// .npy file of objects would execute.
+// bytes could hold. Arrays are little endian and in C order, of floating-point numbers of 16 to
+// 64 bits, integers of 8 to 64, or bool. All others are refused by name, with what would work, and
+// so is what an .npy file of objects would execute.
 //
 // An array of another element type than an input is taken where every number stays what it is:
 // integers that fit, and float16 for float32. Nothing is rounded or scaled in silence.

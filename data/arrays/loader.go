@@ -1,10 +1,11 @@
 package arrays
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+	"strconv"
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph/tensor"
@@ -140,29 +141,26 @@ func (c Column) of(v tensor.View) (tensor.View, error) {
 	return v, nil
 }
 
-// exact reports whether all elements are the same numbers in another type.
+// exact reports whether all elements are the same numbers in another type. Where integers do not
+// fit, they become others, of which the former are not made again.
 func exact(v tensor.View, d tensor.DType) bool {
 	from := v.Type.DType
-	switch {
-	case from == d:
-		return true
-	case d == tensor.F32:
-		return from == tensor.F16
-	case d == tensor.I64:
-		return from == tensor.I32 || from == tensor.U8
-	case d != tensor.I32:
-		return false
-	case from == tensor.I64:
-		return !slices.ContainsFunc(v.I64(), func(n int64) bool {
-			return n < math.MinInt32 || n > math.MaxInt32
-		})
+	if !from.Integer() || !d.Integer() {
+		return from == d || from == tensor.F16 && d == tensor.F32
 	}
-	return from == tensor.U8
+	return from == d || bytes.Equal(v.To(d).To(from).Data, v.Data)
 }
 
 // numpyName is what NumPy calls a type.
 func numpyName(d tensor.DType) string {
-	return map[tensor.DType]string{tensor.F32: "float32", tensor.I32: "int32", tensor.U8: "uint8",
-		tensor.F16: "float16", tensor.I64: "int64", tensor.F64: "float64", tensor.Bool: "bool",
-		tensor.BF16: "bfloat16"}[d]
+	bits := strconv.Itoa(int(8 * d.Size()))
+	switch {
+	case d == tensor.Bool || d == tensor.BF16:
+		return d.String()
+	case d.Floating():
+		return "float" + bits
+	case d.String()[0] == 'u':
+		return "uint" + bits
+	}
+	return "int" + bits
 }

@@ -19,13 +19,14 @@ const magic = "\x93NUMPY"
 const mostHeader = 10_000
 
 // elements are the types that arrays may have, by NumPy's codes.
-var elements = map[string]tensor.DType{"<f4": tensor.F32, "<i4": tensor.I32, "|u1": tensor.U8,
-	"<f2": tensor.F16, "<i8": tensor.I64, "<f8": tensor.F64, "|b1": tensor.Bool}
+var elements = map[string]tensor.DType{"<f2": tensor.F16, "<f4": tensor.F32, "<f8": tensor.F64,
+	"|i1": tensor.I8, "<i2": tensor.I16, "<i4": tensor.I32, "<i8": tensor.I64,
+	"|u1": tensor.U8, "<u2": tensor.U16, "<u4": tensor.U32, "<u8": tensor.U64, "|b1": tensor.Bool}
 
 // others are types that arrays of NumPy may have and that are not computed with, by the kind
 // letter of their codes.
-var others = map[byte]string{'i': "int", 'u': "uint", 'f': "float", 'c': "complex", 'O': "objects",
-	'S': "bytes", 'U': "texts", 'V': "structures", 'M': "dates", 'm': "times"}
+var others = map[byte]string{'f': "float", 'c': "complex", 'O': "objects", 'S': "bytes",
+	'U': "texts", 'V': "structures", 'M': "dates", 'm': "times"}
 
 // readArray reads an .npy file of size bytes. Nothing is allocated for what is not there.
 func readArray(in io.Reader, size int64) (tensor.View, error) {
@@ -190,7 +191,7 @@ func (p *parser) element() tensor.DType {
 
 // foreign is the error of elements that are not computed with.
 func foreign(code string) error {
-	const want = "want float16, float32, float64, int32, int64, uint8 or bool"
+	const want = "want floats of 16 to 64 bits, integers of 8 to 64, or bool"
 	if len(code) < 2 {
 		return fmt.Errorf("its elements are %s: %s", strconv.Quote(code), want)
 	}
@@ -198,9 +199,8 @@ func foreign(code string) error {
 		return fmt.Errorf("its elements are big endian: save .astype('<%s') of it", code[1:])
 	}
 	name, ok := others[code[1]]
-	if bytes, err := strconv.Atoi(code[2:]); ok && err == nil && strings.IndexByte("iufc",
-		code[1]) >= 0 && bytes < 64 {
-		name += strconv.Itoa(8 * bytes)
+	if n, err := strconv.Atoi(code[2:]); err == nil && n < 64 && (code[1] == 'f' || code[1] == 'c') {
+		name += strconv.Itoa(8 * n)
 	}
 	if !ok {
 		name = strconv.Quote(legible.Cut(code, 20))
