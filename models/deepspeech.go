@@ -110,7 +110,7 @@ func DeepSpeech(c DeepSpeechConfig) (*Model, error) {
 	p := &deepSpeech{DeepSpeechConfig: c}
 	m.Declare(func(at *nn.Ctx, in ...graph.Value) { p.logits(at, in[0]) }, u.features)
 	loss, _ := p.run(m.Training(), u)
-	c.Training.minimize(&m.Model, loss, nn.Adam{}, nn.MinimizeOptions{
+	c.Training.Minimize(&m.Model, loss, nn.Adam{}, nn.MinimizeOptions{
 		Metrics: []Metric{{Name: "skipped", Value: u.skipped()}}})
 	loss, logits := p.run(m.Model.Evaluation(), u)
 	m.Evaluate(loss)

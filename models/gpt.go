@@ -176,7 +176,7 @@ func GPT(c GPTConfig) (*Model, error) {
 	labels, counts := labelled(targets)
 	p := &gpt{GPTConfig: c}
 	losses, _ := p.losses(m.Training(), tokens, labels)
-	c.Training.minimize(m, nn.MeanOver(losses, counts), c.optimizer(),
+	c.Training.Minimize(m, nn.MeanOver(losses, counts), c.optimizer(),
 		nn.MinimizeOptions{Rate: c.Schedule, Clip: c.Clip})
 	losses, logits := p.losses(m.Evaluation(), tokens, labels)
 	right := nn.MeanOver(ops.Correct(logits, labels), counts)

@@ -99,7 +99,7 @@ func LSTMLM(c LSTMLMConfig) (*Model, error) {
 	targets := m.Input("targets", graph.I32, c.Texts, c.Length)
 	labels, counts := labelled(targets)
 	losses, _ := c.losses(m.Training(), tokens, labels)
-	c.Training.minimize(m, nn.MeanOver(losses, counts), nn.SGD{},
+	c.Training.Minimize(m, nn.MeanOver(losses, counts), nn.SGD{},
 		nn.MinimizeOptions{Rate: c.Schedule, Join: true})
 	losses, logits := c.losses(m.Evaluation(), tokens, labels)
 	right := nn.MeanOver(ops.Correct(logits, labels), counts)

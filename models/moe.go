@@ -42,7 +42,7 @@ func trainMoE(m *Model, c MoEConfig, source, target graph.Value) {
 	entropy, _ := p.run(m.Training(), source, target)
 	balance := ops.Scale(sum(p.balance), c.AuxWeight)
 	by := nn.Adafactor{MinDim: c.FactorMin}
-	c.Training.minimize(&m.Model, ops.Add(entropy, balance), by, nn.MinimizeOptions{
+	c.Training.Minimize(&m.Model, ops.Add(entropy, balance), by, nn.MinimizeOptions{
 		Metrics: []Metric{{Name: "cross-entropy", Value: entropy},
 			{Name: "balance", Value: balance}}})
 }

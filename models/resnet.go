@@ -48,7 +48,7 @@ func (p *resNet) train(m *Model, images, labels graph.Value) {
 	logits := p.run(m.Training(), images)
 	counted := nn.CrossEntropyOptions{Padding: true}
 	loss := nn.CrossEntropy(logits, labels, counted)
-	p.Training.minimize(&m.Model, loss, nn.Momentum{Mu: 0.9}, nn.MinimizeOptions{
+	p.Training.Minimize(&m.Model, loss, nn.Momentum{Mu: 0.9}, nn.MinimizeOptions{
 		Metrics: []Metric{nn.Accuracy(logits, labels, counted)},
 		Decay:   p.WeightDecay, Exempt: ofNorm})
 }

@@ -103,7 +103,7 @@ func Topic(c TopicConfig) (*Model, error) {
 	words := m.Input("words", graph.F32, c.Documents, c.Vocab)
 	counts := m.Input("counts", graph.F32, c.Documents)
 	loss, explained := c.loss(m.Training(), words, counts)
-	c.Training.minimize(m, loss, nn.SGD{}, nn.MinimizeOptions{Rate: c.Schedule,
+	c.Training.Minimize(m, loss, nn.SGD{}, nn.MinimizeOptions{Rate: c.Schedule,
 		Metrics: []nn.Metric{explained}})
 	loss, explained = c.loss(m.Evaluation(), words, counts)
 	m.Evaluate(loss, explained)

@@ -38,8 +38,8 @@ func (t Training) Validate() error {
 // maxAccumulated is the most executions of an update.
 const maxAccumulated = 1 << 12
 
-// minimize is Minimize with what is replaced.
-func (t Training) minimize(m *nn.Model, loss graph.Value, by nn.Optimizer,
+// Minimize is [nn.Model.Minimize] with what is replaced of by and o.
+func (t Training) Minimize(m *nn.Model, loss graph.Value, by nn.Optimizer,
 	o nn.MinimizeOptions) {
 	if t.Optimizer != nil {
 		by = t.Optimizer

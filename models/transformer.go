@@ -115,7 +115,7 @@ func Transformer(c TransformerConfig) (*Model, error) {
 	p := &transformer{TransformerConfig: c}
 	m.Declare(p.declare, source, target)
 	loss, _ := p.run(m.Training(), source, target)
-	c.Training.minimize(&m.Model, loss, nn.Adam{Betas: []float32{0.9, 0.997}, Eps: 1e-9},
+	c.Training.Minimize(&m.Model, loss, nn.Adam{Betas: []float32{0.9, 0.997}, Eps: 1e-9},
 		nn.MinimizeOptions{})
 	p.evaluate(m, source, target)
 	return m.done()

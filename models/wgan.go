@@ -54,7 +54,7 @@ func (p *wgan) criticLoss(m *Model, c *nn.Ctx, images graph.Value) {
 	penalty := p.penalty(c.In("penalty"), images, fakes)
 	loss := ops.Sub(ops.Scale(penalty, p.Penalty), distance)
 	leave()
-	p.Training.minimize(&m.Model, loss, p.optimizer(), nn.MinimizeOptions{
+	p.Training.Minimize(&m.Model, loss, p.optimizer(), nn.MinimizeOptions{
 		Name: "critic", Times: p.CriticTimes, Of: []string{"critic"},
 		Metrics: []Metric{{Name: "wasserstein", Value: distance},
 			{Name: "penalty", Value: penalty}},
@@ -82,7 +82,7 @@ func (p *wgan) generatorLoss(m *Model, c *nn.Ctx) {
 	leave := c.Enter()
 	loss := ops.Neg(ops.Mean(p.judge(c.In("fake"), p.generate(c, c.Seed()))))
 	leave()
-	p.Training.minimize(&m.Model, loss, p.optimizer(), nn.MinimizeOptions{Name: "generator",
+	p.Training.Minimize(&m.Model, loss, p.optimizer(), nn.MinimizeOptions{Name: "generator",
 		Of: []string{"generator"}})
 }
 

@@ -28,6 +28,10 @@ type Model struct {
 
 	Schedule Schedule // of the learning rate
 
+	// Values gives variables other values to begin a run with than those that are drawn, each by
+	// set: weights of a file, say. It may be nil.
+	Values func(variables []graph.Value, set func(v graph.Value, t tensor.View) error) error
+
 	// Unnamed leaves the axes that layers make without names. Names change neither
 	// results nor plans; layouts refer to them.
 	Unnamed bool

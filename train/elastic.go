@@ -374,10 +374,7 @@ func (r *run) back() error {
 			return err
 		}
 		r.course.done, r.course.from, r.torn, r.team.settled = 0, origin{}, false, 0
-		if r.Init != "" {
-			return r.warm()
-		}
-		return nil
+		return r.warm()
 	}
 	from, err := open(path)
 	if err != nil {

@@ -184,7 +184,7 @@ func (r *run) start(ctx context.Context) error {
 func (r *run) begin() error {
 	show := r.Observe
 	var taken []Event
-	if r.Init != "" {
+	if r.Resume == "" {
 		r.Observe = func(e Event) { taken = append(taken, e) }
 		err := r.warm()
 		if r.Observe = show; err != nil {
@@ -198,8 +198,17 @@ func (r *run) begin() error {
 	return nil
 }
 
-// warm takes the values that Options.Init has, and says what was taken.
+// warm takes the values that the model brings, and then those that Options.Init has, of which it
+// says what was taken.
 func (r *run) warm() error {
+	if r.Model.Values != nil && gomem.Computes(r.Session.Device) {
+		if err := r.Model.Values(r.session.Variables(), r.session.Set); err != nil {
+			return err
+		}
+	}
+	if r.Init == "" {
+		return nil
+	}
 	parts, e, err := initial{r.Init, r.Rename}.into(r.session, r.Model.Graph)
 	if err != nil {
 		return err

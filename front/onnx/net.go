@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +19,9 @@ type Options struct {
 	// Sizes are of axes of inputs that have none in the file, by their symbols; "x.0" is axis 0
 	// of input "x", which has precedence.
 	Sizes map[string]int
+	// Batch is the size of axis 0 of inputs whose size is neither in the file nor in Sizes;
+	// 0: those stay open.
+	Batch int
 	// Given are inputs that are no inputs of the network: they have these elements always. What
 	// shapes depend on has to be given, such as the sizes that an image is scaled to.
 	Given map[string]tensor.View
@@ -69,7 +73,7 @@ func Open(path string, o Options) (*Net, error) {
 		n.functions[functionName{f.Domain, f.Name, f.Overload}] = f
 	}
 	if err = n.known(); err == nil {
-		err = n.bind(o.Sizes)
+		err = n.bind(n.batched(o))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -78,6 +82,28 @@ func Open(path string, o Options) (*Net, error) {
 }
 
 func axisName(v *onnx.Value, axis int) string { return fmt.Sprintf("%s.%d", v.Name, axis) }
+
+// batched are the sizes, with those of axis 0 that are the batch's.
+func (n *Net) batched(o Options) map[string]int {
+	if o.Batch == 0 {
+		return o.Sizes
+	}
+	sizes := maps.Clone(o.Sizes)
+	if sizes == nil {
+		sizes = map[string]int{}
+	}
+	for _, v := range n.file.Graph.Inputs {
+		_, given := n.given[v.Name]
+		if given || n.weights[v.Name] != nil || len(v.Shape) == 0 || v.Shape[0].Size >= 0 {
+			continue
+		}
+		name := cmp.Or(v.Shape[0].Symbol, axisName(v, 0))
+		if _, sized := sizes[axisName(v, 0)]; !sized && sizes[name] == 0 {
+			sizes[name] = o.Batch
+		}
+	}
+	return sizes
+}
 
 // bind gives the inputs their sizes.
 func (n *Net) bind(sizes map[string]int) error {
@@ -178,6 +204,14 @@ func (n *Net) describe() string {
 		list = append(list, fmt.Sprintf("%s[%s]", v.Name, strings.Join(axes, " ")))
 	}
 	return "its inputs are " + strings.Join(list, ", ")
+}
+
+// Outputs are the names of what [Net.Apply] returns.
+func (n *Net) Outputs() (names []string) {
+	for _, v := range n.file.Graph.Outputs {
+		names = append(names, v.Name)
+	}
+	return names
 }
 
 // Inputs adds the network's inputs to a model, in the file's order, by the file's names and types.

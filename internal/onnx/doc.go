@@ -10,6 +10,9 @@
 // function that names its fields (protowire reads them), and a tensor's bytes are a part of the
 // file's. So nothing is allocated that is larger than what the file has, whatever it claims.
 //
+// A file is written again by copying its fields, those that nobody here knows too, and replacing
+// the bytes of tensors: what was decoded could only be encoded with losses.
+//
 // # What is accepted
 //
 // A file is untrusted. Unknown fields are passed over, as protobuf has it; fields that are known

@@ -293,11 +293,12 @@ func Feeds(m *models.Model) gomem.Feeds {
 		case m.Domain == models.Speech:
 			fill(x.I32(), speechNumber(m, v))
 		default:
+			x = x.To(graph.I32)
 			for i := range x.I32() {
 				x.I32()[i] = 1 + int32(i*7%(max(2, m.Classes)-1))
 			}
 		}
-		f[v] = x
+		f[v] = x.As(v.Type().DType)
 	}
 	return f
 }
