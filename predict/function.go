@@ -60,8 +60,8 @@ func (f *Function) Apply(ctx context.Context, inputs []gomem.Tensor) ([]gomem.Te
 	for _, v := range f.model.EvalOutputs {
 		t := v.Type()
 		if t.Rank() == 0 || t.Size(0) != batch {
-			return nil, fmt.Errorf("output %s has no axis of the %d rows of a batch, and there are "+
-				"%d rows: give a batch of as many", t, batch, rows)
+			return nil, fmt.Errorf("output %s has no axis of the %d rows of a batch, and there "+
+				"are %d rows: give a batch of as many", t, batch, rows)
 		}
 		out = append(out, tensor.New(withRows(t, rows)))
 	}
@@ -113,8 +113,8 @@ func (f *Function) rows(inputs []gomem.Tensor) (rows, batch int, err error) {
 		case i == 0:
 			rows, batch = have.Size(0), t.Size(0)
 		case have.Size(0) != rows || t.Size(0) != batch:
-			return 0, 0, fmt.Errorf("input %q is %s in place of %s, and others have %d rows in place "+
-				"of %d", v.Node.Name, have, t, rows, batch)
+			return 0, 0, fmt.Errorf("input %q is %s in place of %s, and others have %d rows in "+
+				"place of %d", v.Node.Name, have, t, rows, batch)
 		}
 	}
 	return rows, batch, nil

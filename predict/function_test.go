@@ -81,12 +81,13 @@ func TestFunctionRefusals(t *testing.T) {
 		f  *Function
 		in []gomem.Tensor
 	}{
-		"1 inputs":                      {f, []gomem.Tensor{counted(3, 2)}},
-		`input "x" is f32[3 3]`:         {f, []gomem.Tensor{counted(3, 3), counted(3)}},
-		`input "x" is f32[]`:            {f, []gomem.Tensor{counted(), counted(3)}},
-		`input "y" is f32[4] in place`:  {f, []gomem.Tensor{counted(5, 2), counted(4)}},
-		"has no axis of the 3 rows":     {whole, []gomem.Tensor{counted(6, 2), counted(6)}},
-		`input "y" is f64[3], not f32[`: {f, []gomem.Tensor{counted(3, 2), counted(3).To(graph.F64)}},
+		"1 inputs":                     {f, []gomem.Tensor{counted(3, 2)}},
+		`input "x" is f32[3 3]`:        {f, []gomem.Tensor{counted(3, 3), counted(3)}},
+		`input "x" is f32[]`:           {f, []gomem.Tensor{counted(), counted(3)}},
+		`input "y" is f32[4] in place`: {f, []gomem.Tensor{counted(5, 2), counted(4)}},
+		"has no axis of the 3 rows":    {whole, []gomem.Tensor{counted(6, 2), counted(6)}},
+		`input "y" is f64[3], not f32[`: {f, []gomem.Tensor{counted(3, 2),
+			counted(3).To(graph.F64)}},
 	} {
 		if _, err := c.f.Apply(context.Background(), c.in); err == nil ||
 			!strings.Contains(err.Error(), says) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/nn"
 )
@@ -216,15 +215,6 @@ func (r *run) warm() error {
 	r.team.begins.init, r.team.begins.warm = r.Init, parts
 	r.emit(e)
 	return nil
-}
-
-// vocabulary is a tokenizer as text, "" for none.
-func vocabulary(t *data.Tokenizer) (string, error) {
-	if t == nil {
-		return "", nil
-	}
-	text, err := t.MarshalText()
-	return string(text), err
 }
 
 // resumption opens the checkpoint to resume from, nil if there is none.

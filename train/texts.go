@@ -154,3 +154,12 @@ func plainly(text string) string {
 	}, text)
 	return strings.Join(strings.Fields(text), " ")
 }
+
+// vocabulary is a tokenizer as text, "" for none.
+func vocabulary(t *data.Tokenizer) (string, error) {
+	if t == nil {
+		return "", nil
+	}
+	text, err := t.MarshalText()
+	return string(text), err
+}

@@ -199,7 +199,8 @@ func foreign(code string) error {
 		return fmt.Errorf("its elements are big endian: save .astype('<%s') of it", code[1:])
 	}
 	name, ok := others[code[1]]
-	if n, err := strconv.Atoi(code[2:]); err == nil && n < 64 && (code[1] == 'f' || code[1] == 'c') {
+	numbers := code[1] == 'f' || code[1] == 'c'
+	if n, err := strconv.Atoi(code[2:]); err == nil && n < 64 && numbers {
 		name += strconv.Itoa(8 * n)
 	}
 	if !ok {

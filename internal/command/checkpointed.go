@@ -18,11 +18,16 @@ type checkpointed struct {
 	kind   kind
 	flags  modelFlags
 	public *train.Public // where the checkpoint is none of gomem's
+	// network says that it is the file of a network, of which there are weights and no run
+	network bool
 }
 
 // openCheckpoint reads what a checkpoint says of its model: that is all that it takes
 // to build it again.
 func openCheckpoint(path location) (checkpointed, error) {
+	if isNetwork(path) {
+		return openNetworkAs(path)
+	}
 	if p, err := openPublic(string(path)); p != nil || err != nil {
 		gpt, _ := kindOf("gpt")
 		return checkpointed{Checkpoint: checkpointOf(p), kind: gpt, public: p}, err
@@ -106,6 +111,11 @@ func flagsOf(c train.Checkpoint) (modelFlags, error) {
 	}
 	if c.Model == "deepspeech" && len(c.Classes) > 0 {
 		f.symbols = count(len(c.Classes) + 1)
+	}
+	if c.Model == networks {
+		f.Model, f.sum = networks+":"+c.Labels[labelFile], c.Config["sha256"]
+		f.Axis, f.Output = axes(c.Config["axis"]), c.Config["output"]
+		f.Loss, f.Target = c.Config["loss"], c.Config["target"]
 	}
 	if c.Model == "gpt" {
 		f.Blocks = c.Config["blocks"]

@@ -71,7 +71,7 @@ type env struct {
 
 // enums are the words that flags may be.
 var enums = kong.Vars{"forms": rateForms, "optimizers": optimizerNames,
-	"rnns": ",fused,unrolled,scanned"}
+	"rnns": ",fused,unrolled,scanned", "size": usualSize}
 
 // Main executes a command line, without the program's name, and returns the exit status.
 // When nobody reads standard output any longer, what is under way is ended in order,

@@ -82,6 +82,9 @@ func (c *evalCmd) Run(ctx context.Context, e *env) error {
 	if err := x.kind.takes(option{"strict", c.Strict}); err != nil {
 		return err
 	}
+	if x.flags.evaluates() && x.kind.name == networks {
+		return x.unusable("there is no loss to evaluate: give what gomem train made of it")
+	}
 	if x.public != nil {
 		return c.public(ctx, e, x)
 	}

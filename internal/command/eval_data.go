@@ -26,7 +26,7 @@ func (c *evalCmd) load(ctx context.Context, w io.Writer, x checkpointed,
 	l := &evalLoading{ctx, w, spec, 0, x, m, c}
 	load := map[string]func() (dataset, error){"moe": l.texts, "transformer": l.texts,
 		"gpt": l.running, "lstm-lm": l.running, "resnet": l.photos, "wgan": l.pictures,
-		"deepspeech": l.speech, "topic": l.bags}
+		"deepspeech": l.speech, "topic": l.bags, networks: l.arrays}
 	// Only reading tells whether data is the run's own, which alone has the run's share.
 	if spec == x.spec() {
 		l.share = share

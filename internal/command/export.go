@@ -3,14 +3,17 @@ package command
 import (
 	"context"
 	"fmt"
+	"os"
 
+	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/train"
 )
 
 // exportCmd is gomem export.
 type exportCmd struct {
 	From location `group:"model" required:"" placeholder:"DIR"`
-	To   location `arg:"" help:"Directory to write."`
+	To   location `arg:"" optional:"" help:"Directory to write."`
+	ONNX location `name:"onnx" group:"output" placeholder:"FILE"`
 }
 
 // Help is the long help.
@@ -19,6 +22,9 @@ func (exportCmd) Help() string {
 model.safetensors, config.json and tokenizer.json, which the libraries of Hugging
 Face read, and gomem predict. There is no optimizer in it.
 
+Of a run of --model onnx:FILE, --onnx writes that file again, with the weights of
+the run. All else in it is as it was.
+
 Of a model without layers (mlr, lr, gbt, ...), the tables of the newest epoch are
 written as model.safetensors, and the words of lda as vocab.txt.`
 }
@@ -26,6 +32,7 @@ written as model.safetensors, and the words of lda as vocab.txt.`
 func (exportCmd) examples() string {
 	return `
   gomem export --from run1 published             write a directory
+  gomem export --from run2 --onnx trained.onnx   a run of --model onnx:FILE
   gomem predict --from published start.txt       continue a text with it
   gomem train --model gpt --init published       train on with its weights
 `
@@ -33,6 +40,12 @@ func (exportCmd) examples() string {
 
 // Run writes.
 func (c *exportCmd) Run(_ context.Context, e *env) error {
+	if (c.To == "") == (c.ONNX == "") {
+		return usagef("want a directory to write, or --onnx FILE, and not both")
+	}
+	if c.ONNX != "" {
+		return c.network(e)
+	}
 	if run, ok, err := tablesOf(c.From); ok || err != nil {
 		if err == nil {
 			var text string
@@ -50,6 +63,9 @@ func (c *exportCmd) Run(_ context.Context, e *env) error {
 		return x.unusable("it is in the public form already: copy its directory, or give a run's " +
 			"of gomem train")
 	}
+	if x.kind.name == networks {
+		return x.unusable("it is of a network of a file: write that by --onnx FILE")
+	}
 	if x.kind.name != "gpt" {
 		return x.unusable("it is of %s: only gpt has a public form", x.Model)
 	}
@@ -62,5 +78,44 @@ func (c *exportCmd) Run(_ context.Context, e *env) error {
 	}
 	_, err = fmt.Fprintf(e.stdout, "wrote %s: %s parameters of step %d\n", c.To,
 		grouped(config.Parameters()), x.Step)
+	return err
+}
+
+// sameFile reports whether two paths are of one file that is there.
+func sameFile(a, b string) bool {
+	have, errA := os.Stat(a)
+	want, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(have, want)
+}
+
+// network writes the file of a network with the weights of its run.
+func (c *exportCmd) network(e *env) error {
+	x, err := openCheckpoint(c.From)
+	if err != nil {
+		return err
+	}
+	if x.kind.name != networks || x.network {
+		return x.unusable("--onnx is for runs of --model onnx:FILE")
+	}
+	if err := (outputs{{"--onnx", string(c.ONNX)}}).ready(); err != nil {
+		return err
+	}
+	if sameFile(string(c.ONNX), x.flags.file()) {
+		return usagef("--onnx %s is the file that the run is of: give another", c.ONNX)
+	}
+	n, m, err := newNetwork(x.flags)
+	if err != nil {
+		return x.unusable("%w", err)
+	}
+	weights, err := safetensors.Open(x.Path)
+	if err != nil {
+		return err
+	}
+	defer weights.Close()
+	if err := n.Write(string(c.ONNX), weights.Get); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.stdout, "wrote %s: %s parameters of step %d\n", c.ONNX,
+		grouped(m.Graph.Parameters()), x.Step)
 	return err
 }

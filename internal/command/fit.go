@@ -129,8 +129,14 @@ func (c *fitCmd) unsaid(q quantity) error {
 // Run searches.
 func (c *fitCmd) Run(ctx context.Context, e *env) error {
 	q, err := c.sought()
+	if err == nil {
+		err = c.trainable()
+	}
 	if err != nil {
 		return err
+	}
+	if kindName(c.Model) == networks && c.Max == "batch" { // a file has no batch of its own
+		c.Batch = 1
 	}
 	if on := e.onto(c.Device); on != gomem.CPU || c.Device != "" {
 		c.Device = on
@@ -143,7 +149,11 @@ func (c *fitCmd) Run(ctx context.Context, e *env) error {
 	q = q.divided(o.Mesh)
 	// There is no largest without budgets: vanilla has them here, too.
 	setDefault(&o.DeviceBytes, b.model.DeviceBytes)
-	setDefault(&o.HostBytes, b.model.HostBytes)
+	setDefault(&o.HostBytes, cmp.Or(b.model.HostBytes, machineMemory()))
+	if o.DeviceBytes == 0 || o.HostBytes == 0 {
+		return usagef("--device-memory and --host-memory are missing: %s says none of its own",
+			c.file())
+	}
 	s := &fitting{ctx: ctx, quantity: q, flags: c.modelFlags, options: o,
 		progress: newProgress(e.stderr)}
 	answer, err := s.search(s.start(b))

@@ -23,8 +23,8 @@ const flagTexts = `
 --model
     moe, a Transformer with mixture-of-experts layers; transformer; gpt, a language model
     that continues texts; lstm-lm, a recurrent one; resnet; wgan, a pair of adversarial
-    networks with gradient penalty; deepspeech; or topic, a dictionary of topics for
-    bags of words (default ${default}). train also has mlr,
+    networks with gradient penalty; deepspeech; topic, a dictionary of topics for
+    bags of words; or onnx:FILE, the network of a file (default ${default}). train also has mlr,
     logistic regression, lr, the same of two classes with sparse rows, as of clicks, mf,
     matrix factorisation, lda, topics of documents, and lasso and l1-lr, regression with few
     coefficients, by squares and of two classes, and gbt, gradient-boosted trees, without
@@ -33,7 +33,8 @@ const flagTexts = `
     s512 (tiny), s64 (1/64 of base in memory) or base, which is the published model
     (default ${default}).
 --batch
-    Pairs of texts, texts, images, utterances or documents a step (default: the size's).
+    Pairs of texts, texts, images, utterances or documents a step (default: the size's). onnx:
+    the size of axis 0 of inputs that have none in the file.
 --fine
     Compose norms, dropout and optimizers of arithmetic, for graphs of TensorFlow 1's
     granularity.
@@ -101,7 +102,9 @@ const flagTexts = `
     (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). Documents:
     drawn (of known topics; the default) or uci:FILE (UCI's bags of words). mlr, lr,
     lasso, l1-lr and gbt: libsvm:FILE; mf: mtx:FILE, or ml:DIR, a MovieLens set; lda:
-    text:FILE (a document a line), uci:FILE or uci:DIR (default: drawn).
+    text:FILE (a document a line), uci:FILE or uci:DIR (default: drawn). onnx: npz:FILE,
+    NumPy's archive, npz:DIR, of .npy files, or tensors:FILE, of safetensors, with an array for
+    each input, and one for the target, whose axis 0 counts examples.
 --seed
     Selects initial weights, order of pairs and dropout (default ${default}).
 --config
@@ -470,8 +473,8 @@ profile --trace
 
 // describe gives every flag without a text of its own the one in flagTexts.
 func describe(k *kong.Kong) error {
-	texts := parseTexts(strings.ReplaceAll(flagTexts+predictTexts+planTexts+benchTexts+treeTexts,
-		"${policy}", string(byDefault)))
+	texts := parseTexts(strings.ReplaceAll(flagTexts+predictTexts+planTexts+benchTexts+treeTexts+
+		networkTexts, "${policy}", string(byDefault)))
 	return kong.Visit(k.Model.Node, func(v kong.Visitable, next kong.Next) error {
 		if n, ok := v.(*kong.Node); ok {
 			for _, f := range n.Flags {

@@ -56,6 +56,8 @@ var kinds = []kind{
 		load: loadRunning},
 	{name: "topic", flags: []string{"vocabulary", "topics", "accumulate"}, data: bagged,
 		build: buildTopic, read: readBags, load: loadBags},
+	{name: networks, flags: []string{"axis", "output", "loss", "target", "accumulate"},
+		data: named, build: buildNetwork, read: readArrays, load: loadArrays},
 	{name: "resnet", flags: []string{"depth", "blocks", "version", "pixels", "classes",
 		"accumulate", "strict"},
 		data: pictures, build: buildResNet, read: readPhotos, load: loadPhotos},
@@ -72,16 +74,21 @@ var (
 	bagged   = []string{"drawn", "uci"}
 	pictures = []string{"glyphs", "dir", "cifar10", "icons"}
 	sounds   = []string{"formant", "csv", "espeak"}
+	named    = []string{"npz", "tensors"}
 )
 
 // kindOf is the model of a name.
 func kindOf(name string) (kind, error) {
 	var names []string
 	for _, k := range kinds {
-		if k.name == name {
+		switch {
+		case k.name == kindName(name):
 			return k, nil
+		case k.name == networks:
+			names = append(names, networks+":FILE")
+		default:
+			names = append(names, k.name)
 		}
-		names = append(names, k.name)
 	}
 	return kind{}, usagef("unknown --model %q: want %s", name, either(names))
 }

@@ -12,10 +12,13 @@ import (
 	"github.com/gomem/gomem/train"
 )
 
+// usualSize is the size of models that have sizes.
+const usualSize = "s64"
+
 // modelFlags choose a model.
 type modelFlags struct {
 	Model        string `group:"model" default:"moe" placeholder:"NAME"`
-	Size         string `group:"model" default:"s64" placeholder:"SIZE"`
+	Size         string `group:"model" default:"${size}" placeholder:"SIZE"`
 	Batch        count  `group:"model" placeholder:"N"`
 	Fine         bool   `group:"model"`
 	Length       count  `group:"model" placeholder:"TOKENS"`
@@ -36,11 +39,17 @@ type modelFlags struct {
 	Classes    count     `group:"model" placeholder:"N"`
 	Dropout    *fraction `group:"training" placeholder:"P"`
 
+	Axis   axes   `group:"model" placeholder:"NAME=N"`
+	Output string `group:"model" placeholder:"NAME"`
+	Loss   string `group:"training" placeholder:"LOSS"`
+	Target string `group:"data" placeholder:"NAME"`
+
 	Optimizer  string   `group:"training" enum:"${optimizers}" default:"" placeholder:"NAME"`
 	Clip       positive `group:"training" placeholder:"NORM"`
 	Accumulate count    `group:"training" placeholder:"N"`
 
-	symbols count // that the data are written with; 0: those of English
+	symbols count  // that the data are written with; 0: those of English
+	sum     string // SHA-256 that the network's file has to have; "": any
 
 	exchanging int          // workers that exchange gradients; 0: there is one
 	factoring  nn.Factoring // which of these by factors
@@ -66,6 +75,10 @@ func (f modelFlags) particular() []option {
 		{"classes", f.Classes > 0},
 		{"dropout", f.Dropout != nil},
 		{"accumulate", f.Accumulate > 0},
+		{"axis", f.Axis != ""},
+		{"output", f.Output != ""},
+		{"loss", f.Loss != ""},
+		{"target", f.Target != ""},
 	}
 }
 
@@ -97,8 +110,15 @@ func (f modelFlags) build(w io.Writer) (*built, error) {
 	}
 	numbers["model"], numbers["size"], numbers["fine"] = m.Name, m.Size, fmt.Sprint(f.Fine)
 	f.enter(numbers)
-	return &built{kind: k, model: m, targets: train.Targets(&m.Model), numbers: numbers}, nil
+	b := &built{kind: k, model: m, numbers: numbers}
+	if b.targets = train.Targets(&m.Model); !b.trains() {
+		b.targets = []planner.Target{gomem.Evaluation(m.EvalOutputs...)}
+	}
+	return b, nil
 }
+
+// trains reports whether there is a training step, rather than outputs alone.
+func (b *built) trains() bool { return len(b.model.Objectives) > 0 }
 
 // enter adds to what checkpoints keep of a model what is not its size's. Nothing is said
 // of the others, since there were checkpoints before these could be given.

@@ -92,6 +92,8 @@ type explanation struct {
 
 	Sent []sent `json:"sent,omitempty"` // by each of several workers, of variables
 
+	Trains bool `json:"trains"` // false of a network without a loss
+
 	spread bool // experts are divided over a mesh
 }
 
@@ -249,6 +251,7 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	if len(x.Ranks) > 0 {
 		x.Wire = wireOf(b, p)
 	}
+	x.Trains = b.trains()
 	x.spread = o.Mesh != nil && b.model.Name == "moe"
 	for _, t := range p.Results[0].Timings {
 		x.PassMS = append(x.PassMS, passTime{t.Pass, milliseconds(t.Took)})
@@ -260,9 +263,10 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 func (x explanation) print(w io.Writer) {
 	printFields(w, []field{
 		{"model", fmt.Sprintf("%s %s, %s parameters", x.Model, x.Size, grouped(x.Parameters))},
-		{"graph", fmt.Sprintf("%s, of which a training step runs %s", counted(x.Nodes, "node"),
+		{"graph", fmt.Sprintf("%s, of which %s runs %s", counted(x.Nodes, "node"), x.step(),
 			grouped(int64(x.Launches)))},
-		{"floor of its graph", x.Floor.bytes()},
+		{"training", x.idle()},
+		{"floor of its graph", x.floor()},
 		{"which is set by", x.Floor.At},
 		{"away at the fullest", x.Floor.away()},
 		{"floor of a step", x.fastest()},
@@ -282,9 +286,35 @@ func (x explanation) print(w io.Writer) {
 	if x.spread { // the search itself would take longer than all that is said here
 		fmt.Fprintln(w, "\ngomem fit --max experts, with the same flags, says how many would fit.")
 	}
-	x.Busy.print(w)
+	if x.Trains {
+		x.Busy.print(w)
+	}
 	printPeak(w, "device", x.AtDevice)
 	printPeak(w, "host", x.AtHost)
+}
+
+// step is what is planned.
+func (x explanation) step() string {
+	if x.Trains {
+		return "a training step"
+	}
+	return "an evaluation"
+}
+
+// idle says of a network without a loss that nothing is trained.
+func (x explanation) idle() string {
+	if x.Trains {
+		return ""
+	}
+	return "none: without --loss outputs are computed alone"
+}
+
+// floor is the least memory of a training step.
+func (x explanation) floor() string {
+	if !x.Trains {
+		return ""
+	}
+	return x.Floor.bytes()
 }
 
 // printCost writes what the budget costs, in a line, and what times it is of.

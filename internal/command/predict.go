@@ -17,6 +17,7 @@ type predictCmd struct {
 	From   location `group:"model" required:"" placeholder:"DIR"`
 	Inputs []string `arg:"" optional:"" name:"input" help:"Files, directories of them, or -."`
 
+	Axis        axes     `group:"model" placeholder:"NAME=N"`
 	Batch       count    `group:"run" placeholder:"N" default:"8"`
 	Beam        count    `group:"run" placeholder:"N"`
 	Penalty     *float64 `name:"length-penalty" group:"run" placeholder:"A"`
@@ -72,7 +73,7 @@ func (c *predictCmd) given() []option {
 		{"beam", c.Beam > 0}, {"length-penalty", c.Penalty != nil}, {"top", c.Top > 0},
 		{"samples", c.Samples > 0}, {"out", c.Out != ""}, {"tokens", c.Tokens > 0},
 		{"temperature", c.Temperature != nil}, {"top-k", c.TopK > 0}, {"top-p", c.TopP != nil},
-		{"seed", c.Seed != nil},
+		{"seed", c.Seed != nil}, {"axis", c.Axis != ""},
 	}
 }
 
@@ -94,6 +95,7 @@ func preparers() map[string]preparer {
 		"resnet":     {[]string{"top"}, classification},
 		"deepspeech": {[]string{"beam"}, transcription},
 		"wgan":       {[]string{"samples", "out", "seed"}, drawing},
+		networks:     {[]string{"axis", "out"}, application},
 		"gpt":        {[]string{"tokens", "temperature", "top-k", "top-p", "seed"}, continuation},
 	}
 }
@@ -145,7 +147,10 @@ func (c *predictCmd) Run(ctx context.Context, e *env) error {
 // plan decides how to run a task.
 func (c *predictCmd) plan(ctx context.Context, e *env, x checkpointed, t *task) (planned,
 	gomem.Options, error) {
-	device, host := models.Budget(x.Size)
+	var device, host int64
+	if x.kind.name != networks { // whose file says nothing of it
+		device, host = models.Budget(x.Size)
+	}
 	return planTask(ctx, e, taskPlan{x, t.graph, t.targets, c.planFlags, c.deviceFlags, device,
 		host})
 }

@@ -5,7 +5,8 @@ const predictTexts = `
 --from
     Checkpoint: the directory that train saved to, for its latest, or a file of it. It
     knows its model, size, options, tokenizer and classes. Or a public checkpoint of GPT-2
-    or LLaMA: a directory with config.json, tokenizer.json and weights in safetensors.
+    or LLaMA: a directory with config.json, tokenizer.json and weights in safetensors. Or, of
+    predict, the file of a network, FILE.onnx.
 predict --batch
     Inputs that are answered together, at most: more are faster, and take more memory
     (default ${default}).
@@ -23,7 +24,9 @@ predict --samples
     wgan: images to draw (default 16).
 --out
     wgan: where they go: a file NAME.png for all, in a grid, or a directory for a file
-    each (default samples.png).
+    each (default samples.png). onnx: an .npz file of the outputs, by their names.
+export --onnx
+    File to write the network of a run of --model onnx:FILE to, with the run's weights.
 predict --tokens
     moe, transformer: tokens of a translation, at most; gpt: tokens to write (default: as
     many as there is room for).

@@ -55,6 +55,9 @@ func (profileCmd) examples() string {
 
 // Run profiles.
 func (c *profileCmd) Run(ctx context.Context, e *env) error {
+	if err := c.trainable(); err != nil {
+		return err
+	}
 	c.Device = e.onto(c.Device)
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err != nil {

@@ -35,6 +35,9 @@ func (c *trainCmd) adopt(given map[string]bool) error {
 	if err := c.agree(given, x, run); err != nil {
 		return err
 	}
+	if kindName(c.Model) == networks { // the file may have moved
+		run.Model = c.Model
+	}
 	c.modelFlags, c.rateFlags, c.Seed = run.modelFlags, run.rateFlags, run.Seed
 	c.past = past{&x}
 	c.Data = cmp.Or(c.Data, run.Data)
@@ -127,12 +130,16 @@ func (x checkpointed) other(name, have, kept string) error {
 func (c *trainCmd) settings() map[string]string {
 	f := c.modelFlags
 	s := map[string]string{
-		"model": f.Model, "size": f.Size, "moe": cmp.Or(f.MoE, "dense"),
+		"model": kindName(f.Model), "size": f.Size, "moe": cmp.Or(f.MoE, "dense"),
 		"version": cmp.Or(f.Version, "v1.5"), "nets": f.Nets, "rnn": cmp.Or(f.RNN, "fused"),
 		"fine": strconv.FormatBool(f.Fine), "stacked": strconv.FormatBool(f.Stacked),
 		"optimizer": f.Optimizer, "blocks": strings.ReplaceAll(f.Blocks, " ", ""),
 		"seed": strconv.FormatUint(c.Seed, 10), "schedule": c.Schedule,
 		"eval-share": inWords(c.EvalShare), "lr": inWords(c.LR),
+	}
+	for name, word := range map[string]string{"axis": string(f.Axis), "output": f.Output,
+		"loss": f.Loss, "target": f.Target} {
+		s[name] = word
 	}
 	if f.Clip > 0 {
 		s["clip"] = fmt.Sprint(float32(f.Clip))
@@ -180,6 +187,7 @@ func unpowered(text string) string {
 // settings: they are not compared.
 const (
 	labelSpec     = "spec"
+	labelFile     = "file" // of a network
 	labelEvalData = "eval-data"
 	labelSteps    = "steps"
 	labelEpochs   = "epochs"
@@ -189,7 +197,8 @@ const (
 func (c *trainCmd) labels(d dataset, spec string) map[string]string {
 	own, all := c.settings(), map[string]string{"data": d.about, labelSpec: spec}
 	for name, value := range map[string]string{labelEvalData: string(c.EvalData),
-		labelSteps: inWords(c.Steps), labelEpochs: inWords(c.Epochs), "lr": own["lr"],
+		labelFile: c.file(), labelSteps: inWords(c.Steps), labelEpochs: inWords(c.Epochs),
+		"lr":       own["lr"],
 		"schedule": own["schedule"], "warmup": own["warmup"]} {
 		if value != "" {
 			all[name] = value

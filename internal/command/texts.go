@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/data/arrays"
 	"github.com/gomem/gomem/data/bags"
 	"github.com/gomem/gomem/data/images"
 	"github.com/gomem/gomem/data/speech"
@@ -20,6 +21,7 @@ type given struct {
 	set       *images.Set
 	speech    *speech.Set
 	bags      *bags.Set
+	arrays    *arrays.Set
 	tokenizer *data.Tokenizer
 }
 

@@ -105,6 +105,7 @@ func (c *trainCmd) run(ctx context.Context, e *env) error {
 	if err := c.restartable(e, c.Save != ""); err != nil {
 		return err
 	}
+	c.treeFlags.loss = c.Loss
 	if err := c.adoptTables(e.given); err != nil {
 		return err
 	}
@@ -260,6 +261,9 @@ func (c *trainCmd) fitting() error {
 		return err
 	}
 	k, err := kindOf(c.Model)
+	if err == nil {
+		err = c.trainable()
+	}
 	if err != nil {
 		return err
 	}
@@ -297,7 +301,9 @@ func (c *trainCmd) spec() string {
 	if c.Data != "" {
 		return string(c.Data)
 	}
-	switch c.Model {
+	switch kindName(c.Model) {
+	case networks:
+		return ""
 	case "resnet", "wgan":
 		return "glyphs"
 	case "deepspeech":

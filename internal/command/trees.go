@@ -13,21 +13,20 @@ import (
 const treeTexts = `
 --tree-depth
     gbt: questions from the root of a tree to a leaf, at most (default 6).
---loss
-    gbt: squares, of labels that are numbers, or logistic, of two classes (default squares).
 --min-leaf
     gbt: samples of a leaf, at least (default 20).
 `
 
 // treeFlags are those of gradient-boosted trees.
 type treeFlags struct {
-	Depth count  `name:"tree-depth" group:"model" placeholder:"N"`
-	Loss  string `group:"model" enum:",squares,logistic" default:"" placeholder:"LOSS"`
-	Least count  `name:"min-leaf" group:"model" placeholder:"N"`
+	Depth count `name:"tree-depth" group:"model" placeholder:"N"`
+	Least count `name:"min-leaf" group:"model" placeholder:"N"`
+
+	loss string // of the model's flags
 }
 
 func (f treeFlags) given() []option {
-	return []option{{"tree-depth", f.Depth > 0}, {"loss", f.Loss != ""}, {"min-leaf", f.Least > 0}}
+	return []option{{"tree-depth", f.Depth > 0}, {"min-leaf", f.Least > 0}}
 }
 
 // treeRun is what a directory of snapshots says of trees, beside their number.
@@ -39,7 +38,7 @@ type treeRun struct {
 
 // run is what flags say, and the usual of what they do not.
 func (f treeFlags) run() treeRun {
-	return treeRun{cmp.Or(int(f.Depth), 6), cmp.Or(f.Loss, gbt.Squares.String()),
+	return treeRun{cmp.Or(int(f.Depth), 6), cmp.Or(f.loss, gbt.Squares.String()),
 		cmp.Or(int(f.Least), minLeaf)}
 }
 
@@ -50,13 +49,13 @@ func (f *treeFlags) adopt(dir location, run treeRun) error {
 	case f.Depth > 0 && own.Depth != run.Depth:
 		return fmt.Errorf("%s: the run there has --tree-depth %d, not %d", dir, run.Depth,
 			own.Depth)
-	case f.Loss != "" && own.Loss != run.Loss:
+	case f.loss != "" && own.Loss != run.Loss:
 		return fmt.Errorf("%s: the run there has --loss %s, not %s", dir, run.Loss, own.Loss)
 	case f.Least > 0 && own.Least != cmp.Or(run.Least, minLeaf):
 		return fmt.Errorf("%s: the run there has --min-leaf %d, not %d", dir,
 			cmp.Or(run.Least, minLeaf), own.Least)
 	}
-	*f = treeFlags{count(run.Depth), run.Loss, count(run.Least)}
+	*f = treeFlags{Depth: count(run.Depth), Least: count(run.Least), loss: run.Loss}
 	return nil
 }
 

@@ -155,9 +155,9 @@ func (c *trainCmd) bare(given map[string]bool) error {
 		idle = append(idle, option{"gap", c.Gap > 0},
 			option{"lambda", c.Lambda > 0 && c.Model != "mf" && c.Model != "gbt"})
 	}
-	if c.Model == "lda" {
-		idle = slices.DeleteFunc(idle, func(o option) bool { return o.name == "topics" })
-	} else {
+	own := map[string]string{"lda": "topics", "gbt": "loss"}[c.Model]
+	idle = slices.DeleteFunc(idle, func(o option) bool { return o.name == own })
+	if c.Model != "lda" {
 		idle = append(idle, c.ldaFlags.given()...)
 	}
 	if name := firstGiven(idle, c.watchFlags.given(), plan.given()); name != "" {

@@ -20,7 +20,9 @@ type Elements func(t *Tensor) ([]byte, error)
 // those of graphs within it too. All else has the bytes that it had, fields that nobody here knows
 // included. Elements that are in another file come into this one; where that would make it larger
 // than a message can be, those of all large tensors go to a file beside it, path with ".data".
-func (f *File) Rewrite(path string, elements Elements) error { return f.rewrite(path, elements, most) }
+func (f *File) Rewrite(path string, elements Elements) error {
+	return f.rewrite(path, elements, most)
+}
 
 // most is how many bytes of tensors a message has; there is room for the rest of it.
 const most = mostBytes - 1<<26

@@ -14,8 +14,8 @@ import (
 	"github.com/gomem/gomem/graph/tensor"
 )
 
-// message is a message of fields of bytes, each a number with what it has.
-func message(fields ...any) (out []byte) {
+// composed is a message of fields of bytes, each a number with what it has.
+func composed(fields ...any) (out []byte) {
 	for i := 0; i < len(fields); i += 2 {
 		num := protowire.Number(fields[i].(int))
 		switch v := fields[i+1].(type) {
@@ -31,12 +31,12 @@ func message(fields ...any) (out []byte) {
 	return out
 }
 
-// floats are elements as a file has them.
-func floats(x ...float32) []byte { return tensor.FromF32(x, len(x)).Data }
+// bytesOf are elements as a file has them.
+func bytesOf(x ...float32) []byte { return tensor.FromF32(x, len(x)).Data }
 
 // weight is a tensor f32[n] of other elements, with a field that the schema does not have.
 func weight(name string, n int, elements ...any) []byte {
-	return message(append([]any{1, n, 2, int(Float), 8, name, 99, "kept", 12, "a text"},
+	return composed(append([]any{1, n, 2, int(Float), 8, name, 99, "kept", 12, "a text"},
 		elements...)...)
 }
 
@@ -49,20 +49,20 @@ func sample(t *testing.T) (path string) {
 	for i := range large {
 		large[i] = float32(i)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "more"), append([]byte("1234"), floats(large...)...),
+	if err := os.WriteFile(filepath.Join(dir, "more"), append([]byte("1234"), bytesOf(large...)...),
 		0o644); err != nil {
 		t.Fatal(err)
 	}
-	within := message(2, "within", 5, weight("inner", 1, 9, floats(7)))
-	graph := message(
-		1, message(1, "x", 2, "y", 4, "If", 5, message(1, "body", 20, 5, 6, within), 77, "kept"),
-		5, weight("raw", 2, 9, floats(1, 2)),
-		5, weight("numbers", 2, 4, floats(3, 4)),
-		5, weight("far", 600, 13, message(1, "location", 2, "more"),
-			13, message(1, "offset", 2, "4"), 14, 1),
+	within := composed(2, "within", 5, weight("inner", 1, 9, bytesOf(7)))
+	graph := composed(
+		1, composed(1, "x", 2, "y", 4, "If", 5, composed(1, "body", 20, 5, 6, within), 77, "kept"),
+		5, weight("raw", 2, 9, bytesOf(1, 2)),
+		5, weight("numbers", 2, 4, bytesOf(3, 4)),
+		5, weight("far", 600, 13, composed(1, "location", 2, "more"),
+			13, composed(1, "offset", 2, "4"), 14, 1),
 		78, 5, 2, "main")
 	path = filepath.Join(dir, "model.onnx")
-	file := message(1, 10, 7, graph, 8, message(2, 20), 79, "kept")
+	file := composed(1, 10, 7, graph, 8, composed(2, 20), 79, "kept")
 	if err := os.WriteFile(path, file, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestRewrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := map[string][]byte{"raw": floats(5, 6), "numbers": floats(7, 8), "inner": floats(9)}
+	given := map[string][]byte{"raw": bytesOf(5, 6), "numbers": bytesOf(7, 8), "inner": bytesOf(9)}
 	for _, c := range []struct {
 		most   int64
 		beside bool
@@ -111,7 +111,7 @@ func TestRewrite(t *testing.T) {
 		}
 		all := weightsOf(t, out)
 		for name, want := range given {
-			if !bytes.Equal(floats(all[name]...), want) {
+			if !bytes.Equal(bytesOf(all[name]...), want) {
 				t.Errorf("%s is %v", name, all[name])
 			}
 		}
@@ -131,8 +131,8 @@ func TestRewrite(t *testing.T) {
 // TestRewriteNothing: where nothing is given and nothing is elsewhere, every byte stays.
 func TestRewriteNothing(t *testing.T) {
 	dir := t.TempDir()
-	file := message(1, 10, 7, message(5, weight("w", 1, 4, floats(1)), 1, message(4, "Relu", 5,
-		message(1, "a", 3, 4))), 8, message(2, 20))
+	file := composed(1, 10, 7, composed(5, weight("w", 1, 4, bytesOf(1)), 1, composed(4, "Relu", 5,
+		composed(1, "a", 3, 4))), 8, composed(2, 20))
 	in, out := filepath.Join(dir, "in.onnx"), filepath.Join(dir, "out.onnx")
 	if err := os.WriteFile(in, file, 0o644); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestRewriteRefused(t *testing.T) {
 			}
 			return nil, nil
 		},
-		"is given 4 bytes": func(*Tensor) ([]byte, error) { return floats(1), nil },
+		"is given 4 bytes": func(*Tensor) ([]byte, error) { return bytesOf(1), nil },
 	} {
 		for _, limit := range []int64{math.MaxInt64, 1} {
 			dir := t.TempDir()
@@ -181,7 +181,7 @@ func TestRewriteRefused(t *testing.T) {
 
 // FuzzRewrite: a file that is read is written, and read again, with the same weights.
 func FuzzRewrite(f *testing.F) {
-	f.Add(message(1, 10, 7, message(5, weight("w", 1, 4, floats(1))), 8, message(2, 20)))
+	f.Add(composed(1, 10, 7, composed(5, weight("w", 1, 4, bytesOf(1))), 8, composed(2, 20)))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if _, err := Decode(file); err != nil {
 			return
