@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -57,6 +58,8 @@ func readTree(root string) (*tree, error) {
 			return err
 		case d.IsDir() && (name == "testdata" || file != root && strings.HasPrefix(name, ".")):
 			return fs.SkipDir
+		case d.IsDir() && file != root && isModule(file):
+			return fs.SkipDir // what it uses of this module is used from outside
 		case d.IsDir() || !strings.HasSuffix(name, ".go"):
 			return nil
 		}
@@ -84,6 +87,12 @@ func readTree(root string) (*tree, error) {
 	close(work)
 	workers.Wait()
 	return t, nil
+}
+
+// isModule reports whether a folder is a module's root, which imports what is not known here.
+func isModule(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, "go.mod"))
+	return err == nil
 }
 
 // read adds a file to the folder that it is of.
