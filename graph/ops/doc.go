@@ -20,7 +20,8 @@
 //
 // Products: [MatMul], whose batches broadcast; [Conv2D], and [ConvN] and [ConvTransposeN] of
 // one to three axes; LSTMs and mixtures of experts. Windows: [MaxPool2D], [AvgPool2D], and of
-// one to three axes [MaxPool], [AvgPool], [LpPool]. Images of another size: [ResizeBilinear],
+// one to three axes [MaxPool], [MaxPoolIndices], [MaxUnpool], [AvgPool],
+// [LpPool]. Images of another size: [ResizeBilinear],
 // [GridSample].
 //
 // Elements elsewhere: [Reshape], [ExpandDims], [Transpose], [Slice], [SliceStep],
