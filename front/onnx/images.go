@@ -16,7 +16,7 @@ var images = each(map[string]func(n *node){
 		})(n)
 	},
 	"Conv": conv, "ConvTranspose": convTranspose, "MaxPool": maxPool, "AveragePool": averagePool,
-	"LpPool": lpPool, "Col2Im": columnsToImage,
+	"LpPool": lpPool, "MaxUnpool": maxUnpool, "GridSample": gridSample, "Col2Im": columnsToImage,
 	"Resize": resize, "Upsample": upsample, "AffineGrid": affineGrid,
 })
 
