@@ -2,6 +2,7 @@ package gomlx_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -139,5 +140,37 @@ func TestDonation(t *testing.T) {
 	}
 	if _, err := e.Execute([]backends.Buffer{given, kept}, nil, 0); err == nil {
 		t.Error("a donated buffer was an input")
+	}
+}
+
+// TestBudgetDoesNotAffectResults: steps of training within two thirds of the memory have the bits
+// of those without a budget.
+func TestBudgetDoesNotAffectResults(t *testing.T) {
+	step := func(w, v, x *Node) []*Node {
+		y := MatMul(Tanh(MatMul(Tanh(MatMul(x, w)), w)), v)
+		grads := Gradient(ReduceAllMean(Square(y)), w, v)
+		return []*Node{Sub(w, MulScalar(grads[0], 0.1)), Sub(v, MulScalar(grads[1], 0.1))}
+	}
+	train := func(b *gomlx.Backend) (w, v []float32) {
+		exec := MustNewExec(backends.Backend(b), step)
+		state := []any{drawn(1, dtypes.Float32, 1, 1, 16, 16),
+			drawn(2, dtypes.Float32, 1, 1, 16, 2)}
+		x := drawn(3, dtypes.Float32, 2, 2, 256, 16)
+		for range 3 {
+			out := exec.MustExec(append(slices.Clone(state), x)...)
+			state = []any{out[0], out[1]}
+		}
+		return tensors.MustCopyFlatData[float32](state[0].(*tensors.Tensor)),
+			tensors.MustCopyFlatData[float32](state[1].(*tensors.Tensor))
+	}
+	free := open(t, "policy=vanilla")
+	w, v := train(free)
+	budget := free.Peak().Device * 2 / 3
+	tight := open(t, fmt.Sprintf("device=%d,policy=auto,effort=10", budget))
+	if w2, v2 := train(tight); !slices.Equal(w, w2) || !slices.Equal(v, v2) {
+		t.Errorf("within %d bytes %v, without a budget %v", budget, v2, v)
+	}
+	if p := tight.Peak().Device; p > budget {
+		t.Errorf("peak %d, budget %d", p, budget)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/backends/simplego"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
-	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 	"github.com/gomlx/gomlx/pkg/ml/layers"
@@ -27,20 +27,20 @@ const (
 )
 
 // network is the logits of the symbol after each.
-func network(ctx *context.Context, _ any, inputs []*Node) []*Node {
+func network(ctx *context.Context, _ any, inputs []*graph.Node) []*graph.Node {
 	x := layers.Embedding(ctx.In("symbols"), inputs[0], dtypes.Float32, symbols, width)
-	place := Iota(x.Graph(), inputs[0].Shape(), 1)
-	x = Add(x, layers.Embedding(ctx.In("places"), place, dtypes.Float32, length, width))
+	place := graph.Iota(x.Graph(), inputs[0].Shape(), 1)
+	x = graph.Add(x, layers.Embedding(ctx.In("places"), place, dtypes.Float32, length, width))
 	for i := range depth {
 		in := ctx.Inf("layer%d", i)
 		h := layers.LayerNormalization(in.In("norm1"), x, -1).Done()
 		h = layers.MultiHeadAttention(in, h, h, h, heads, width/heads).UseCausalMask().Done()
-		x = Add(x, h)
+		x = graph.Add(x, h)
 		h = layers.LayerNormalization(in.In("norm2"), x, -1).Done()
 		h = layers.Dense(in.In("wide"), h, true, 4*width)
-		x = Add(x, layers.Dense(in.In("narrow"), Tanh(h), true, width))
+		x = graph.Add(x, layers.Dense(in.In("narrow"), graph.Tanh(h), true, width))
 	}
-	return []*Node{layers.Dense(ctx.In("out"), x, true, symbols)}
+	return []*graph.Node{layers.Dense(ctx.In("out"), x, true, symbols)}
 }
 
 // batchOf is sequences in which each symbol is the one before times 5 and 3, plus the sequence's

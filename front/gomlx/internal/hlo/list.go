@@ -27,9 +27,6 @@ func listOf(x []int) list {
 // of are the numbers.
 func (l *list) of() []int { return l.At[:min(l.N, maxRank)] }
 
-// has reports whether n is one of the numbers.
-func (l *list) has(n int) bool { return slices.Contains(l.of(), n) }
-
 // check rejects more numbers than a list holds.
 func check(lists ...list) error {
 	for _, l := range lists {
