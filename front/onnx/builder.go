@@ -2,6 +2,8 @@ package onnx
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
@@ -119,6 +121,7 @@ func (b *builder) node(n *onnx.Node, names *scope) error {
 		}
 		x.in = append(x.in, o)
 	}
+	defer b.g.Scope(scopeOf(n))()
 	if err := x.run(); err != nil {
 		return err
 	}
@@ -137,13 +140,28 @@ func (b *builder) node(n *onnx.Node, names *scope) error {
 	return nil
 }
 
+// scopeOf is what nodes of a node are called by: its name, as far as that can be one, or its
+// operator's. So a variable has its name for itself, whatever nodes are called.
+func scopeOf(n *onnx.Node) string {
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if r <= ' ' || !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return '_'
+		}
+		return r
+	}, n.Name), "/")
+	if name == "" {
+		return "nodes/" + n.Op
+	}
+	return "nodes/" + name
+}
+
 // onGraph is an operand as a value of the graph.
 func (b *builder) onGraph(o operand) graph.Value {
 	switch {
 	case o.value.Valid():
 		return b.here(o.value)
 	case o.known != nil:
-		return b.g.Constant("constant", *o.known)
+		return b.g.Constant("known constant", *o.known)
 	case o.weight != nil:
 		return b.as(b.here(b.parameter(o.weight)), o.weight)
 	}

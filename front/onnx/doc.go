@@ -25,6 +25,14 @@
 // that is there and that nobody asks for is an error of its node: nothing is passed over in
 // silence, and what cannot be kept exactly is refused, never approximated.
 //
+// Loops and branches are unrolled, or chosen, where what decides them is known, and operations of
+// package control otherwise; a loop whose end depends on data needs a bound.
+//
+// # The other way
+//
+// Export writes what outputs of a graph are computed of as a file, for operations that ONNX has a
+// form of. What depends on constants alone is written as a constant.
+//
 // # Passes
 //
 // A network may be applied in several passes, in training and in evaluation ones, which share its

@@ -239,6 +239,7 @@ func (n *Net) apply(c *nn.Ctx, in []graph.Value) ([]graph.Value, error) {
 	if len(in) != len(n.inputs) {
 		return nil, fmt.Errorf("%d values for %d inputs", len(in), len(n.inputs))
 	}
+	defer c.Enter()()
 	b := &builder{net: n, ctx: c, g: c.Graph(), opsets: n.file.Opsets, params: map[string]operand{}}
 	names := scope{names: map[string]operand{}}
 	for i, v := range in {
