@@ -51,6 +51,24 @@ const (
 // unit is what is counted.
 func (d Domain) unit() string { return [...]string{"token", "image", "utterance", "document"}[d] }
 
+// Logits are what the loss of an evaluation is taken of, f32 with an axis of Classes: ids, kinds or
+// letters by their likelihood. It is the zero Value of models without.
+func (m *Model) Logits() graph.Value {
+	if !m.EvalLoss.Valid() {
+		return graph.Value{}
+	}
+	live := m.Graph.Ancestors([]graph.NodeID{m.EvalLoss.Node.ID})
+	for _, n := range m.Graph.Nodes() {
+		if !live[n.ID] || n.Leaf() {
+			continue
+		}
+		if name := n.Op.Name(); name == "cross-entropy" || name == "ctc" {
+			return n.In[0]
+		}
+	}
+	return graph.Value{}
+}
+
 // Describe prints what the model is made of: parameters, and the work of each
 // objective by phase.
 func (m *Model) Describe(w io.Writer) error {

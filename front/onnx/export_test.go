@@ -18,21 +18,6 @@ import (
 	"github.com/gomem/gomem/nn"
 )
 
-// logits is what the evaluation's loss of a model is of: what a user exports.
-func logits(t *testing.T, m *models.Model) graph.Value {
-	t.Helper()
-	live := m.Graph.Ancestors([]graph.NodeID{m.EvalLoss.Node.ID})
-	for _, n := range m.Graph.Nodes() {
-		if name := ""; live[n.ID] && !n.Leaf() {
-			if name = n.Op.Name(); name == "cross-entropy" || name == "ctc" {
-				return n.In[0]
-			}
-		}
-	}
-	t.Fatal("no loss of logits")
-	return graph.Value{}
-}
-
 // exportable are the models that are exported.
 var exportable = map[string]func() (*models.Model, error){
 	"resnet": func() (*models.Model, error) {
@@ -128,7 +113,7 @@ func TestExport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := logits(t, m)
+		out := m.Logits()
 		path := filepath.Join(t.TempDir(), name+".onnx")
 		feeds := fed(out)
 		want := computed(t, out, feeds, nil, func(s *gomem.Session) {

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/gomem/gomem/front/onnx"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/train"
 )
@@ -22,8 +25,10 @@ func (exportCmd) Help() string {
 model.safetensors, config.json and tokenizer.json, which the libraries of Hugging
 Face read, and gomem predict. There is no optimizer in it.
 
-Of a run of --model onnx:FILE, --onnx writes that file again, with the weights of
-the run. All else in it is as it was.
+By --onnx what predicts is written as a file of ONNX: the logits of resnet, gpt,
+transformer and deepspeech, of batches and lengths as the run's. What has no form
+there, such as experts' routes, is refused by name. Of a run of --model onnx:FILE
+it is that file again, with the weights of the run.
 
 Of a model without layers (mlr, lr, gbt, ...), the tables of the newest epoch are
 written as model.safetensors, and the words of lda as vocab.txt.`
@@ -32,7 +37,7 @@ written as model.safetensors, and the words of lda as vocab.txt.`
 func (exportCmd) examples() string {
 	return `
   gomem export --from run1 published             write a directory
-  gomem export --from run2 --onnx trained.onnx   a run of --model onnx:FILE
+  gomem export --from run1 --onnx model.onnx     for other programs
   gomem predict --from published start.txt       continue a text with it
   gomem train --model gpt --init published       train on with its weights
 `
@@ -88,17 +93,45 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(have, want)
 }
 
+// model writes what predicts of a model of ours: its logits.
+func (c *exportCmd) model(e *env, x checkpointed) error {
+	b, err := x.flags.build(e.stderr)
+	if err != nil {
+		return x.unusable("%w", err)
+	}
+	logits := b.model.Logits()
+	if !logits.Valid() {
+		return x.unusable("it is of %s, which has no logits to export", x.Model)
+	}
+	weights, err := safetensors.Open(x.Path)
+	if err != nil {
+		return err
+	}
+	defer weights.Close()
+	err = onnx.Export(string(c.ONNX), []onnx.Output{{Name: "logits", Value: logits}},
+		func(v graph.Value) (tensor.View, error) { return weights.Get(v.Node.Name) })
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.stdout, "wrote %s: %s parameters of step %d\n", c.ONNX,
+		grouped(b.model.Graph.Parameters()), x.Step)
+	return err
+}
+
 // network writes the file of a network with the weights of its run.
 func (c *exportCmd) network(e *env) error {
 	x, err := openCheckpoint(c.From)
 	if err != nil {
 		return err
 	}
-	if x.kind.name != networks || x.network {
-		return x.unusable("--onnx is for runs of --model onnx:FILE")
-	}
 	if err := (outputs{{"--onnx", string(c.ONNX)}}).ready(); err != nil {
 		return err
+	}
+	if x.kind.name != networks && x.public == nil {
+		return c.model(e, x)
+	}
+	if x.kind.name != networks || x.network {
+		return x.unusable("--onnx is for what gomem train has saved")
 	}
 	if sameFile(string(c.ONNX), x.flags.file()) {
 		return usagef("--onnx %s is the file that the run is of: give another", c.ONNX)

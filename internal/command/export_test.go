@@ -60,3 +60,27 @@ func TestExport(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// TestExportONNX: what predicts of a model is written as a file, which is a network with the
+// logits; operations without a form are named, and no file is there.
+func TestExportONNX(t *testing.T) {
+	inDir(t)
+	trained(t, "gpt", "--data", "text:pairs.tsv", "--steps", "2", "--save", "run")
+	if out := succeed(t, "export", "--from", "run", "--onnx", "model.onnx"); out !=
+		"wrote model.onnx: 43,392 parameters of step 2\n" {
+		t.Errorf("%q", out)
+	}
+	out := succeed(t, "plan", "--model", "onnx:model.onnx", "--json")
+	if !strings.Contains(out, "43392") {
+		t.Errorf("another network: %.300s", out)
+	}
+	trained(t, "moe", "--data", "tsv:pairs.tsv", "--steps", "1", "--bleu", "0", "--save", "experts")
+	o := invoke(t, "export", "--from", "experts", "--onnx", "experts.onnx")
+	if o.status != exitFailure || !strings.Contains(o.stderr, "no form of these operations") ||
+		!strings.Contains(o.stderr, "top2") {
+		t.Errorf("%+v", o)
+	}
+	if got := files(t, "."); strings.Contains(got, "experts.onnx") {
+		t.Errorf("files %s", got)
+	}
+}

@@ -327,7 +327,7 @@ func TestNetworkRefusals(t *testing.T) {
 		{"export --from run", 2, "or --onnx FILE"},
 		{"export --from run published", 1, "by --onnx FILE"},
 		{"export --from run --onnx mlp.onnx", 2, "is the file that the run is of"},
-		{"export --from mlp.onnx --onnx new.onnx", 1, "for runs of --model onnx:FILE"},
+		{"export --from mlp.onnx --onnx new.onnx", 1, "for what gomem train has saved"},
 	} {
 		o := invoke(t, strings.Fields(c.args)...)
 		if o.status != c.status || !strings.Contains(o.stderr, c.says) {
