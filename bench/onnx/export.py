@@ -8,7 +8,7 @@ constants into weights (NAME-plain.onnx), and by the older one that records a ru
 any size (NAME-torchscript.onnx). Beside each file is an .npz with the inputs (in.NAME), the output
 (out.0), weights of its elements (weight.0), and the gradients of the weighted sum by the parameters
 that the file has, by its names for them and in its layout (grad.NAME). Outputs and gradients are
-computed in 64 bits. -tiny exports the two small networks of testdata.
+computed in 64 bits. -tiny exports the small networks of testdata.
 """
 import argparse
 import copy
@@ -159,6 +159,7 @@ NETWORKS = {
 TINY = {
     "bert": lambda: bert(hidden=8, layers=1, length=4, vocabulary=12),
     "cnn": lambda: (Small(), (image(12),)),
+    "lstm": lambda: (Classifier(words=10, width=4), (words(10, 2, 5),)),
 }
 
 EXPORTERS = ("dynamo", "plain", "torchscript")
@@ -235,7 +236,7 @@ def named(net, model, gradients):
     found, missing = {}, []
     for name, p in trained(net):
         for x, turn in layouts(p.detach().numpy()):
-            as_named = known.get((x.shape, x.tobytes()))
+            as_named = known.pop((x.shape, x.tobytes()), None)
             if as_named:
                 found["grad." + as_named] = np.ascontiguousarray(turn(gradients[name]))
                 break
@@ -269,7 +270,7 @@ def main():
     warnings.simplefilter("ignore")
     jobs = [(name, e) for name in NETWORKS for e in EXPORTERS]
     if args.tiny:
-        jobs = [("bert", "dynamo"), ("cnn", "torchscript")]
+        jobs = [("bert", "dynamo"), ("cnn", "torchscript"), ("lstm", "torchscript")]
     for name, exporter in jobs:
         if args.only in name:
             net, inputs = built((TINY if args.tiny else NETWORKS)[name])

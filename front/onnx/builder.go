@@ -126,10 +126,11 @@ func (b *builder) node(n *onnx.Node, names *scope) error {
 		return err
 	}
 	for i, name := range n.Out {
-		if name == "" {
+		made := i < len(x.out) && !x.out[i].absent()
+		if name == "" || !made && !x.wants(i) {
 			continue
 		}
-		if i >= len(x.out) || x.out[i].absent() {
+		if !made {
 			return fmt.Errorf("its result %q is not computed", name)
 		}
 		if _, ok := names.names[name]; ok {

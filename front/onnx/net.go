@@ -43,6 +43,7 @@ type Net struct {
 	functions map[functionName]*onnx.Function
 	inputs    []input
 	averages  map[string]bool // weights that are a norm's mean or variance
+	read      map[string]bool // names that a node reads, or that are outputs
 
 	loads map[string]*onnx.Tensor // parameters that a pass has used
 }
@@ -65,7 +66,7 @@ func Open(path string, o Options) (*Net, error) {
 	n := &Net{file: file, frozen: o.Frozen, given: o.Given, bound: o.Bound,
 		weights: map[string]*onnx.Tensor{}, functions: map[functionName]*onnx.Function{},
 		loads:    map[string]*onnx.Tensor{},
-		averages: map[string]bool{}}
+		averages: map[string]bool{}, read: map[string]bool{}}
 	for _, t := range file.Graph.Initializers {
 		n.weights[t.Name] = t
 	}

@@ -88,8 +88,8 @@ func (n *node) version() int64 {
 // has reports whether operand i is there.
 func (n *node) has(i int) bool { return i < len(n.in) && !n.in[i].absent() }
 
-// wants reports whether result i is asked for.
-func (n *node) wants(i int) bool { return i < len(n.Out) && n.Out[i] != "" }
+// wants reports whether result i is asked for, and read.
+func (n *node) wants(i int) bool { return i < len(n.Out) && n.b.net.read[n.Out[i]] }
 
 // x is operand i, which has to be a tensor.
 func (n *node) x(i int) graph.Value {

@@ -52,12 +52,14 @@ func (e *UnknownError) Error() string {
 	return "these operators are not known: " + strings.Join(list, ", ")
 }
 
-// known refuses operators that are not known, all at once, and finds the weights of norms.
+// known refuses operators that are not known, all at once, and finds the weights of norms and the
+// names that are read.
 func (n *Net) known() error {
 	first := map[string]string{}
-	n.visit(n.file.Graph.Nodes, first)
+	n.visit(n.file.Graph, first)
 	for _, f := range n.file.Functions {
-		n.visit(f.Nodes, first)
+		n.reads(f.Out...)
+		n.visitNodes(f.Nodes, first)
 	}
 	if len(first) == 0 {
 		return nil
@@ -69,8 +71,24 @@ func (n *Net) known() error {
 	return e
 }
 
-func (n *Net) visit(list []*onnx.Node, first map[string]string) {
+// reads says that names are read: a result that is not need not be computed, for some exporters
+// name all that an operator has.
+func (n *Net) reads(names ...string) {
+	for _, name := range names {
+		n.read[name] = name != ""
+	}
+}
+
+func (n *Net) visit(g *onnx.Graph, first map[string]string) {
+	for _, v := range g.Outputs {
+		n.reads(v.Name)
+	}
+	n.visitNodes(g.Nodes, first)
+}
+
+func (n *Net) visitNodes(list []*onnx.Node, first map[string]string) {
 	for _, x := range list {
+		n.reads(x.In...)
 		name := operatorName(x)
 		if _, ok := operators[name]; !ok && first[name] == "" &&
 			n.functions[functionName{x.Domain, x.Op, x.Overload}] == nil {
@@ -81,7 +99,7 @@ func (n *Net) visit(list []*onnx.Node, first map[string]string) {
 		}
 		for _, a := range x.Attributes {
 			if a.Graph != nil {
-				n.visit(a.Graph.Nodes, first)
+				n.visit(a.Graph, first)
 			}
 		}
 	}
