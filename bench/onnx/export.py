@@ -59,6 +59,26 @@ def double(inputs, outputs):
     return nn.Sequential(*layers)
 
 
+class Attention(nn.Module):
+    """Attention that a mask may leave nothing to attend to, which gives zeros."""
+
+    def __init__(self, width=6):
+        super().__init__()
+        self.joint = nn.Linear(width, 3 * width)
+
+    def forward(self, x, seen):
+        q, k, v = self.joint(x).chunk(3, -1)
+        return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+
+
+def hidden():
+    """A sequence whose second element sees nothing. For the older exporter: the other writes a
+    network that has it see everything alike."""
+    seen = torch.ones(5, 5, dtype=torch.bool).tril()
+    seen[1] = False
+    return Attention(), (torch.randn(2, 1, 5, 6), seen)
+
+
 class UNet(nn.Module):
     """Three scales, up by transposed convolutions and once by interpolation."""
 
@@ -159,6 +179,7 @@ NETWORKS = {
 TINY = {
     "bert": lambda: bert(hidden=8, layers=1, length=4, vocabulary=12),
     "cnn": lambda: (Small(), (image(12),)),
+    "hidden": hidden,
     "lstm": lambda: (Classifier(words=10, width=4), (words(10, 2, 5),)),
 }
 
@@ -270,7 +291,8 @@ def main():
     warnings.simplefilter("ignore")
     jobs = [(name, e) for name in NETWORKS for e in EXPORTERS]
     if args.tiny:
-        jobs = [("bert", "dynamo"), ("cnn", "torchscript"), ("lstm", "torchscript")]
+        jobs = [("bert", "dynamo"), ("cnn", "torchscript"), ("hidden", "torchscript"),
+                ("lstm", "torchscript")]
     for name, exporter in jobs:
         if args.only in name:
             net, inputs = built((TINY if args.tiny else NETWORKS)[name])

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
@@ -64,8 +65,7 @@ var elementwise = each(map[string]func(n *node){
 		return ops.Scale(ops.Add(ops.Exp(x), ops.Exp(ops.Neg(x))), 0.5)
 	}),
 	"Asinh": wide(areaSine), "Acosh": wide(areaCosine), "Atanh": wide(areaTangent),
-	"Where": func(n *node) { n.give(ops.Where(n.x(0), n.x(1), n.x(2))) },
-	"Cast":  cast, "CastLike": castLike,
+	"Where": where, "Cast": cast, "CastLike": castLike,
 })
 
 func one(f unary) func(n *node) { return func(n *node) { n.give(f(n.x(0))) } }
@@ -172,6 +172,25 @@ func mean(n *node) {
 		y = ops.Add(y, n.wide(i))
 	}
 	n.give(n.narrow(ops.Div(y, like(y, float64(len(n.in))))))
+}
+
+// where is one of two elements. Zeros in place of NaN in a Softmax are how PyTorch's attention
+// writes one that may have rows with nothing to choose from: one that gives zeros there itself has
+// a gradient, too, where that of NaN is NaN.
+func where(n *node) {
+	c, a, b := n.x(0), n.x(1), n.x(2)
+	if c.Node.OpName() == "not-equal" && c.Node.In[0] == b && c.Node.In[1] == b &&
+		b.Node.OpName() == "softmax" && zeros(n.in[1]) {
+		x := ops.MaskedSoftmax(b.Node.In[0])
+		c, b = ops.IsNaN(x), x
+	}
+	n.give(ops.Where(c, a, b))
+}
+
+// zeros reports whether an operand is known to be zeros.
+func zeros(o operand) bool {
+	return o.known != nil && !slices.ContainsFunc(o.known.To(tensor.F64).F64(),
+		func(v float64) bool { return v != 0 })
 }
 
 func cast(n *node) {
