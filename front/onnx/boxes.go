@@ -39,7 +39,8 @@ func suppress(n *node) {
 // corners are a box's lower corner and its upper one.
 func corners(b [4]float64, centre bool) [4]float64 {
 	if centre {
-		return [4]float64{b[0] - b[2]/2, b[1] - b[3]/2, b[0] + b[2]/2, b[1] + b[3]/2}
+		w, h := float64(b[2]/2), float64(b[3]/2)
+		return [4]float64{b[0] - w, b[1] - h, b[0] + w, b[1] + h}
 	}
 	return [4]float64{min(b[0], b[2]), min(b[1], b[3]), max(b[0], b[2]), max(b[1], b[3])}
 }
@@ -68,7 +69,7 @@ func selected(boxes [][4]float64, scores []float64, most int, overlap, least flo
 
 // shared is the area that two boxes share, of that which either has.
 func shared(a, b [4]float64) float64 {
-	area := func(b [4]float64) float64 { return max(0, b[2]-b[0]) * max(0, b[3]-b[1]) }
+	area := func(b [4]float64) float64 { return float64(max(0, b[2]-b[0]) * max(0, b[3]-b[1])) }
 	both := area([4]float64{max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])})
 	if both <= 0 {
 		return 0

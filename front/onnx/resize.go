@@ -157,7 +157,7 @@ func (r resizing) apply(n *node, list []axisSize) value {
 
 // place is where element i of the result is along the axis, in elements.
 func (r resizing) place(i float64, s axisSize) float64 {
-	have, wide := float64(s.have), s.scale*float64(s.have)
+	have, wide := float64(s.have), float64(s.scale*float64(s.have))
 	half := (i+0.5)/s.scale - 0.5
 	switch r.transform {
 	case "align_corners":

@@ -162,7 +162,7 @@ func mel(n *node) {
 	if bands < 1 || length < 1 || rate <= 0 || lo < 0 || hi < lo {
 		fail("%d bands of %v to %v Hz of %d elements at %v Hz", bands, lo, hi, length, rate)
 	}
-	ear := func(hertz float64) float64 { return 2595 * math.Log10(1+hertz/700) }
+	ear := func(hertz float64) float64 { return float64(2595 * math.Log10(1+hertz/700)) }
 	step := (ear(hi) - ear(lo)) / float64(bands+2)
 	bins := make([]int, bands+2)
 	for i := range bins {

@@ -18,7 +18,6 @@ type loop struct {
 	records          []graph.Value // what the states were at the beginning of each iteration
 	reverse          bool
 	count            graph.Value
-	length           int
 }
 
 // backward is how a loop's gradient goes back through an iteration.

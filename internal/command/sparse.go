@@ -22,10 +22,6 @@ type sparseFlags struct {
 	Gap    share    `group:"training" placeholder:"SHARE"`
 }
 
-func (f sparseFlags) given() []option {
-	return []option{{"lambda", f.Lambda > 0}, {"gap", f.Gap > 0}}
-}
-
 // coefficients is regression with few of them. What is drawn of the Lasso has more features than
 // samples, and few that matter; of logistic regression it is what lr learns from.
 func (q quest) coefficients() (runner, string, error) {

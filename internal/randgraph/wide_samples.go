@@ -87,21 +87,25 @@ func (b *wide) operands(s ops.Sample) []graph.Value {
 
 // filled is a value as a sample's operand has it.
 func (b *wide) filled(t graph.Type, fill func(rng *rand.Rand, x any)) tensor.View {
-	x := tensor.New(t)
-	switch {
-	case fill != nil && t.DType == graph.F32:
+	x, size := tensor.New(t), int(t.DType.Size())
+	switch d := t.DType; {
+	case fill != nil && d == graph.F32:
 		fill(b.rng, x.F32())
-	case fill != nil && t.DType.Size() == 1:
+	case fill != nil && (d == graph.U8 || d == graph.Bool):
 		fill(b.rng, x.U8())
-	case fill != nil:
+	case fill != nil && d == graph.I32:
 		fill(b.rng, x.I32())
-	case t.DType == graph.I32:
+	case d == graph.I32:
 		for i := range x.I32() {
 			x.I32()[i] = b.rng.Int32N(3)
 		}
-	default:
+	case d == graph.U8 || d == graph.Bool:
 		for i := range x.Data {
 			x.Data[i] = byte(b.rng.IntN(2))
+		}
+	default: // integers that may divide
+		for i := 0; i < len(x.Data); i += size {
+			x.Data[i] = byte(1 + b.rng.IntN(100))
 		}
 	}
 	return x
