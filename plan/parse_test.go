@@ -223,7 +223,7 @@ func TestParseErrors(t *testing.T) {
 		{"8 0-0 f32", "8 0 f32", `9: "" is not a number below 2^31`},
 		{"8 0-0 f32", "8 0-4294967296 f32", `9: "4294967296" is not a number below 2^31`},
 		{"f32[2] :", "f33[2] :", `8: bad type "f33[2]": unknown element type "f33": want one of ` +
-			"f32, i32, u8, bf16, f16, i64, f64, bool"},
+			"f32, i32, u8, bf16, f16, i64, f64, bool, i8, i16, u16, u32, u64"},
 		{"f32[2] :", "f32[2 :", "8: the line ends early"},
 		{"slot 2 host+64 4 fixed f32[1] : w", "slot 2 host+64 4 fixed f32[1]",
 			"10: want a colon and a name at the end"},
