@@ -105,7 +105,7 @@ func TestShallow(t *testing.T) {
 		"--sync blocks is for --model lasso":     {"--model", "mf", "--sync", "blocks"},
 		"--sync bsp keeps workers in step, and":  {"--model", "lasso", "--sync", "bsp"},
 		"--lr does nothing for --model lasso":    {"--model", "lasso", "--lr", "1"},
-		"--lambda does nothing for --model mf":   {"--model", "mf", "--lambda", "1"},
+		"--lambda does nothing for --model lr":   {"--model", "lr", "--lambda", "1"},
 		"--gap does nothing for --model moe":     {"--model", "moe", "--gap", "0.1"},
 		"--gap: \"1\": want a number above 0":    {"--model", "lasso", "--gap", "1"},
 		"--sync stratified is for --model mf":    {"--model", "lr", "--sync", "stratified"},
