@@ -15,7 +15,7 @@ import (
 	_ "github.com/gomem/gomem/internal/longtest" // draws the same cases each time
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/planner"
-	"github.com/gomem/gomem/test/trial"
+	"github.com/gomem/gomem/internal/test/trial"
 )
 
 // leafFetches draws leaves, and views of leaves, with what they hold before a step.

@@ -12,7 +12,7 @@ import (
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/planner/machine"
-	"github.com/gomem/gomem/test/trial"
+	"github.com/gomem/gomem/internal/test/trial"
 )
 
 // TestOptionsCoverPlanning: every decision of package planner can be taken

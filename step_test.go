@@ -20,7 +20,7 @@ import (
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/planner"
-	"github.com/gomem/gomem/test/trial"
+	"github.com/gomem/gomem/internal/test/trial"
 )
 
 // hooked is the identity. Its kernel asks the hook, with its number, for an error.

@@ -21,7 +21,7 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/test/trial"
+	"github.com/gomem/gomem/internal/test/trial"
 )
 
 // keeper is a session of variables w f32[2 3], b f32[3] and the optimizer's m f32[2 3],

@@ -31,7 +31,7 @@ build() {
   go build -o "$to/gpu" ./bench/gpu &&
     go test -c -o "$to/device.test" ./internal/device/cuda &&
     go test -c -o "$to/ops.test" ./graph/ops &&
-    go test -c -o "$to/laws.test" ./test/laws &&
+    go test -c -o "$to/laws.test" ./internal/test/laws &&
     cp "$here/gpu.sh" "$to/"
 }
 

@@ -16,7 +16,7 @@ type ErrRefused struct {
 // Error is one line.
 func (e *ErrRefused) Error() string { return fmt.Sprintf("gomem has no %s: %s", e.Op, e.Why) }
 
-// Is reports whether target is GoMLX's error for what is not implemented.
+// Is reports whether target is the error by which GoMLX knows what a backend has not.
 func (e *ErrRefused) Is(target error) bool { return target == notimplemented.NotImplementedError }
 
 // refusals are the operations that are refused, each with the reason.

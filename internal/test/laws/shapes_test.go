@@ -15,10 +15,10 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/test/trial"
 	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
-	"github.com/gomem/gomem/test/trial"
 )
 
 // shaped is a perceptron that is trained on batches of several sizes, with Adam.

@@ -10,9 +10,9 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/test/trial"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
-	"github.com/gomem/gomem/test/trial"
 )
 
 // TestFusionKeepsBits: the model trains to the same losses and weights with

@@ -6,5 +6,5 @@ import "testing"
 // what is read before tests run does not count for what is cached of them.
 func atRoot(t *testing.T) {
 	t.Helper()
-	t.Chdir("../..")
+	t.Chdir("../../..")
 }

@@ -20,7 +20,7 @@ var forUsers = []string{".", "data/...", "distrib", "distrib/collective", "distr
 var forTests = []string{"distrib/transporttest", "examples/internal/check", "graph/custom/opstest",
 	"internal/chaos", "internal/device/cuda/emu", "internal/device/devicetest",
 	"internal/longtest", "internal/randgraph", "internal/reference",
-	"planner/program/programtest", "test/..."}
+	"planner/program/programtest", "internal/test/..."}
 
 // byOthers are methods that packages of others call, of whatever type has them.
 var byOthers = map[string]string{
@@ -151,9 +151,10 @@ func TestUsedRule(t *testing.T) {
 		}
 	}
 	shown := map[string]string{"nn/nn.go": "package nn\nfunc F() {}; func G() {}",
-		"nn/nn_test.go": "package nn\nvar _ = F", "test/trial/x.go": "package trial\nfunc F() {}"}
+		"nn/nn_test.go":            "package nn\nvar _ = F",
+		"internal/test/trial/x.go": "package trial\nfunc F() {}"}
 	got := slices.Sorted(maps.Keys(planted(t, shown).unused()))
-	if want := []string{"nn.G", "test/trial.F"}; !slices.Equal(got, want) {
+	if want := []string{"internal/test/trial.F", "nn.G"}; !slices.Equal(got, want) {
 		t.Errorf("for users and tests: %q, want %q", got, want)
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/test/trial"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
-	"github.com/gomem/gomem/test/trial"
 	"github.com/gomem/gomem/train"
 )
 

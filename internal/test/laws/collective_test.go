@@ -10,7 +10,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
-	"github.com/gomem/gomem/test/trial"
+	"github.com/gomem/gomem/internal/test/trial"
 )
 
 // TestCollectivesNeedANetwork: where others are missing without whom a step has no sense, a

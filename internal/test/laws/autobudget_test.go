@@ -11,8 +11,8 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/test/trial"
 	"github.com/gomem/gomem/plan/space"
-	"github.com/gomem/gomem/test/trial"
 )
 
 // anySession draws a graph and what is run of it: a training step and an evaluation,

@@ -9,8 +9,8 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/test/trial"
 	"github.com/gomem/gomem/planner"
-	"github.com/gomem/gomem/test/trial"
 )
 
 // TestPlansDoNotAffectResults is the first law: for any graph and any options,

@@ -15,8 +15,8 @@ import (
 var redraw = flag.Bool("redraw", false, "write docs/packages.svg")
 
 // TestPicture: docs/packages.svg shows the packages as they are. A package is above all that it
-// imports; an arrow that follows from others is left out. `go test ./test/house -run Picture
-// -redraw` draws it again.
+// imports; an arrow that follows from others is left out. `go test ./internal/test/house
+// -run Picture -redraw` draws it again.
 func TestPicture(t *testing.T) {
 	atRoot(t)
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
@@ -41,7 +41,10 @@ func drawn(all map[string]map[string]bool) map[string][]string {
 	for pkg, imports := range all {
 		name := short(pkg)
 		switch wing, _, _ := strings.Cut(name, "/"); wing {
-		case "bench", "cmd", "examples", "test", "docs":
+		case "bench", "cmd", "examples", "docs":
+			continue
+		}
+		if strings.HasPrefix(name, "internal/test/") {
 			continue
 		}
 		of[name] = nil

@@ -15,7 +15,7 @@ import (
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/reference"
-	"github.com/gomem/gomem/test/trial"
+	"github.com/gomem/gomem/internal/test/trial"
 )
 
 // more adds a target to a random model that updates its variables otherwise: some by

@@ -2,5 +2,5 @@
 // affect results, and peaks are exact (bitidentity, models, moe, fusion, precision); budgets are
 // exact and monotone (budget, autobudget, auto, least); a disk, a mesh, a GPU and other workers
 // change neither (disk, mesh, gpu, exchange, shared, counts). Run those of a topic by name, as by
-// `go test ./test/laws -run Disk`.
+// `go test ./internal/test/laws -run Disk`.
 package laws

@@ -19,11 +19,11 @@ import (
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/test/trial"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/planner"
-	"github.com/gomem/gomem/test/trial"
 	"github.com/gomem/gomem/train"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/internal/test/trial"
 	"github.com/gomem/gomem/planner"
-	"github.com/gomem/gomem/test/trial"
 )
 
 // cached is a graph that attends to what a cache has of texts, and to what is new.
