@@ -14,8 +14,8 @@ import (
 	"github.com/gomem/gomem/graph/tensor"
 	_ "github.com/gomem/gomem/internal/longtest" // draws the same cases each time
 	"github.com/gomem/gomem/internal/randgraph"
-	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/internal/test/trial"
+	"github.com/gomem/gomem/planner"
 )
 
 // leafFetches draws leaves, and views of leaves, with what they hold before a step.

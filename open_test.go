@@ -10,9 +10,9 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/internal/test/trial"
 	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/planner/machine"
-	"github.com/gomem/gomem/internal/test/trial"
 )
 
 // TestOptionsCoverPlanning: every decision of package planner can be taken

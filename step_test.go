@@ -19,8 +19,8 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/internal/test/trial"
+	"github.com/gomem/gomem/planner"
 )
 
 // hooked is the identity. Its kernel asks the hook, with its number, for an error.
