@@ -69,6 +69,15 @@ func (m *Model) Logits() graph.Value {
 	return graph.Value{}
 }
 
+// Predicted is what a model predicts: its logits, or where it has none the first output of its
+// evaluation, such as images. It is the zero Value of models without either.
+func (m *Model) Predicted() graph.Value {
+	if l := m.Logits(); l.Valid() || len(m.EvalOutputs) == 0 {
+		return l
+	}
+	return m.EvalOutputs[0]
+}
+
 // Describe prints what the model is made of: parameters, and the work of each
 // objective by phase.
 func (m *Model) Describe(w io.Writer) error {

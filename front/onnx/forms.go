@@ -3,6 +3,7 @@ package onnx
 import (
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
@@ -63,6 +64,8 @@ func init() {
 		},
 	}
 	maps.Copy(forms, ofLayers())
+	maps.Copy(forms, ofNoise())
+	maps.Copy(forms, ofExperts())
 	for ours, theirs := range map[string]string{"add": "Add", "sub": "Sub", "mul": "Mul",
 		"div": "Div", "maximum": "Max", "minimum": "Min", "pow": "Pow", "relu": "Relu",
 		"tanh": "Tanh", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sigmoid": "Sigmoid",
@@ -78,6 +81,8 @@ func init() {
 func ofLayers() map[string]func(x exported) []string {
 	return map[string]func(x exported) []string{
 		"conv2d": exportedConv, "max-pool": exportedPool, "avg-pool": exportedPool,
+		"conv2d_input_grad": transposedConv, "batch-norm": exportedNorm, "lstm-cell": cell,
+		"sum-pool-grad": repeated,
 		"layer-norm": func(x exported) []string {
 			a := attributes{"axis": -1, "epsilon": float32(field(x.Op, "Eps").Float())}
 			return x.is("LayerNormalization", a, x.in...)
@@ -128,7 +133,7 @@ func (x exported) is(op string, a attributes, in ...string) []string {
 
 // put writes a node with named results.
 func (e *exporter) put(op string, a attributes, in []string, out ...string) {
-	e.file.Nodes = append(e.file.Nodes, exportedNode(op, a, in, out))
+	e.file.Nodes = append(e.file.Nodes, exportedNode(op, a, in, slices.Clone(out)))
 }
 
 func rows(op string) func(x exported) []string {
@@ -227,6 +232,77 @@ func exportedConv(x exported) []string {
 	groups := max(1, int(field(x.Op, "Groups").Int()))
 	return x.is("Conv", attributes{"strides": ints(x, "Stride", 1), "pads": ints(x, "Pad", 0),
 		"dilations": ints(x, "Dilation", 1), "group": groups}, x.in...)
+}
+
+// transposedConv is a convolution the other way, to images of a size.
+func transposedConv(x exported) []string {
+	strides, pads, gaps := ints(x, "Stride", 1), ints(x, "Pad", 0), ints(x, "Dilation", 1)
+	var more []int
+	for i := range 2 {
+		span := gaps[i]*(x.In[1].Type().Size(2+i)-1) + 1
+		more = append(more, x.Out[0].Size(2+i)+pads[i]+pads[i+2]-span-
+			(x.In[0].Type().Size(2+i)-1)*strides[i])
+	}
+	return x.is("ConvTranspose", attributes{"strides": strides, "pads": pads, "dilations": gaps,
+		"output_padding": more, "group": max(1, int(field(x.Op, "Groups").Int()))}, x.in...)
+}
+
+// repeated are elements that are as large as windows side by side.
+func repeated(x exported) []string {
+	size, strides, pads := ints(x, "Size", 1), ints(x, "Stride", 0), ints(x, "Pad", 0)
+	for i := range size {
+		if strides[i] != 0 && strides[i] != size[i] || slices.Max(pads) > 0 ||
+			x.Out[0].Size(2+i) != x.In[0].Type().Size(2+i)*size[i] {
+			return x.none("of windows that are not side by side")
+		}
+	}
+	return x.is("Resize", attributes{"mode": "nearest", "nearest_mode": "floor",
+		"coordinate_transformation_mode": "asymmetric"}, x.in[0], "", "",
+		x.numbers(x.Out[0].Sizes()...))
+}
+
+// exportedNorm is by the batch's mean and variance, which are results, too.
+func exportedNorm(x exported) []string {
+	rank := x.Out[0].Rank()
+	var axes []int
+	along := make([]int, 0, rank-1)
+	along = append(along, x.Out[0].Size(1))
+	for i := range rank {
+		if i != 1 {
+			axes = append(axes, i)
+		}
+		if i > 1 {
+			along = append(along, 1)
+		}
+	}
+	mean := func(v string) string {
+		return x.made("ReduceMean", attributes{"keepdims": 1}, v, x.numbers(axes...))
+	}
+	of := func(v string, sizes ...int) string {
+		return x.made("Reshape", nil, v, x.numbers(sizes...))
+	}
+	mu := mean(x.in[0])
+	centred := x.made("Sub", nil, x.in[0], mu)
+	variance := mean(x.made("Mul", nil, centred, centred))
+	root := x.made("Sqrt", nil, x.made("Add", nil, variance,
+		x.number(float32(field(x.Op, "Eps").Float()))))
+	scaled := x.made("Mul", nil, x.made("Div", nil, centred, root), of(x.in[1], along...))
+	return append(x.is("Add", nil, scaled, of(x.in[2], along...)), of(mu, along[0]),
+		of(variance, along[0]))
+}
+
+// cell has gates in our order: input, candidate, forget, output.
+func cell(x exported) []string {
+	var gates []string
+	for range 4 {
+		gates = append(gates, x.name("gate"))
+	}
+	x.put("Split", attributes{"axis": 1, "num_outputs": 4}, x.in[:1], gates...)
+	sigmoid := func(v string) string { return x.made("Sigmoid", nil, v) }
+	forget := x.made("Add", nil, gates[2], x.number(float32(field(x.Op, "ForgetBias").Float())))
+	next := x.made("Add", nil, x.made("Mul", nil, sigmoid(forget), x.in[1]),
+		x.made("Mul", nil, sigmoid(gates[0]), x.made("Tanh", nil, gates[1])))
+	return append(x.is("Mul", nil, sigmoid(gates[3]), x.made("Tanh", nil, next)), next)
 }
 
 func exportedPool(x exported) []string {

@@ -216,10 +216,19 @@ func (n *Net) Outputs() (names []string) {
 }
 
 // Inputs adds the network's inputs to a model, in the file's order, by the file's names and types.
+// One that has the name of an input that the model has, such as "seed" or "step", is NAME.input.
 func (n *Net) Inputs(m *nn.Model) []graph.Value {
+	taken := map[string]bool{}
+	for _, in := range m.Graph.Inputs() {
+		taken[in.Name] = true
+	}
 	var list []graph.Value
 	for _, in := range n.inputs {
-		list = append(list, m.InputOf(in.name, in.kind))
+		name := in.name
+		if taken[name] {
+			name += ".input"
+		}
+		list = append(list, m.InputOf(name, in.kind))
 	}
 	return list
 }

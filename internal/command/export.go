@@ -25,10 +25,11 @@ func (exportCmd) Help() string {
 model.safetensors, config.json and tokenizer.json, which the libraries of Hugging
 Face read, and gomem predict. There is no optimizer in it.
 
-By --onnx what predicts is written as a file of ONNX: the logits of resnet, gpt,
-transformer and deepspeech, of batches and lengths as the run's. What has no form
-there, such as experts' routes, is refused by name. Of a run of --model onnx:FILE
-it is that file again, with the weights of the run.
+By --onnx what predicts is written as a file of ONNX, of batches and lengths as the
+run's: the logits of moe, transformer, gpt, lstm-lm, resnet and deepspeech, and the
+images of wgan by its seed, i32[2]. Every expert of moe computes all rows there.
+What has no form in ONNX is refused by name. Of a run of --model onnx:FILE it is
+that file again, with the weights of the run.
 
 Of a model without layers (mlr, lr, gbt, ...), the tables of the newest epoch are
 written as model.safetensors, and the words of lda as vocab.txt.`
@@ -93,22 +94,26 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(have, want)
 }
 
-// model writes what predicts of a model of ours: its logits.
+// model writes what predicts of a model of ours: its logits, or the images of a generator.
 func (c *exportCmd) model(e *env, x checkpointed) error {
 	b, err := x.flags.build(e.stderr)
 	if err != nil {
 		return x.unusable("%w", err)
 	}
-	logits := b.model.Logits()
-	if !logits.Valid() {
-		return x.unusable("it is of %s, which has no logits to export", x.Model)
+	name, out := "logits", b.model.Predicted()
+	if !out.Valid() {
+		return x.unusable("it is of %s, whose evaluation has a loss only: neither logits nor "+
+			"other outputs to export", x.Model)
+	}
+	if out != b.model.Logits() {
+		name = "output"
 	}
 	weights, err := safetensors.Open(x.Path)
 	if err != nil {
 		return err
 	}
 	defer weights.Close()
-	err = onnx.Export(string(c.ONNX), []onnx.Output{{Name: "logits", Value: logits}},
+	err = onnx.Export(string(c.ONNX), []onnx.Output{{Name: name, Value: out}},
 		func(v graph.Value) (tensor.View, error) { return weights.Get(v.Node.Name) })
 	if err != nil {
 		return err
