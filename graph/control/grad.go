@@ -132,15 +132,17 @@ func (l loop) pull(in, dstates, drows, start []graph.Value) []graph.Value {
 	return autodiff.VJP(ys, append(append([]graph.Value{}, drows...), dstates...), in, start)
 }
 
-// touched says which operands of the body have a gradient, if all states have one. It is found out
-// on a graph that is thrown away.
+// touched says which operands of the body have a gradient, if all states have one, and whether the
+// loop has any: without iterations it gives states as they were. It is found out on a graph that is
+// thrown away.
 func (l loop) touched(drows []graph.Value) ([]bool, bool) {
 	g := graph.New()
 	in := inputs(g, types(l.body.in))
-	ds, dr := make([]graph.Value, l.states), make([]graph.Value, len(drows))
+	ds, dr, any := make([]graph.Value, l.states), make([]graph.Value, len(drows)), false
 	for i := range ds {
 		if t := in[l.same+i].Type(); t.DType.Floating() {
 			ds[i] = zeros(g, t)
+			any = any || l.count.Valid()
 		}
 	}
 	for i, d := range drows {
@@ -149,7 +151,7 @@ func (l loop) touched(drows []graph.Value) ([]bool, bool) {
 		}
 	}
 	d := l.pull(in, ds, dr, nil)
-	out, any := make([]bool, len(in)), false
+	out := make([]bool, len(in))
 	for i, v := range d {
 		out[i] = v.Valid()
 		any = any || out[i]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/internal/test/trial"
 	"github.com/gomem/gomem/planner"
@@ -97,3 +98,8 @@ func TestPlansOfExchanges(t *testing.T) { plansDoNotAffect(t, randgraph.Exchangi
 
 // TestPlansOfCollectives: so do collectives in the middle of a step.
 func TestPlansOfCollectives(t *testing.T) { plansDoNotAffect(t, randgraph.Collective, 3) }
+
+// TestPlansOfLoops: the same of loops and branches within one another.
+func TestPlansOfLoops(t *testing.T) {
+	plansDoNotAffect(t, randgraph.Nesting, longtest.Count(1, 3))
+}
