@@ -13,6 +13,7 @@ type wanted int
 const (
 	none    wanted = iota
 	last           // the one that comes last
+	folded         // those of other constants if their operations take notably less time
 	quicker        // the next if its operations take notably less time, and the last
 	next
 )
@@ -26,6 +27,19 @@ type choice struct {
 	want    wanted
 }
 
+// passes reports whether a variant is not worth to be made, of which the last comes last.
+func (c choice) passes(v variant, isLast bool) bool {
+	switch c.want {
+	case none:
+		return true
+	case last:
+		return !isLast
+	case folded:
+		return !v.ofConstants()
+	}
+	return false
+}
+
 // after is the choice when a variant has been looked at. A look at one costs a search, so one whose
 // operations alone take as long as the best plans is left out.
 func (c choice) after(ctx context.Context, v variant, o Options) (choice, error) {
@@ -34,11 +48,16 @@ func (c choice) after(ctx context.Context, v variant, o Options) (choice, error)
 		return c, err
 	}
 	ctx = candidates.OfGraph(ctx, v.name)
+	for _, x := range p.constants {
+		candidates.Note(ctx, "%s", x)
+	}
 	least := p.leastTime(o)
-	if c.want == quicker && v.isCut() && least+least/20 >= c.best.leastTime(o) {
+	if c.want != next && v.rewrites() && least+least/20 >= c.best.leastTime(o) {
 		candidates.Note(ctx, "its operations take %dns, hardly less than those of the %s graph",
 			least.Nanoseconds(), c.best.rewritten)
-		c.want = last
+		if v.isCut() {
+			c.want = last // what is cut further takes no less
+		}
 		return c, nil
 	}
 	if c.best != nil && least >= candidates.StepTime(c.best.plans) {
@@ -46,7 +65,7 @@ func (c choice) after(ctx context.Context, v variant, o Options) (choice, error)
 			"graph", least.Nanoseconds(), c.best.rewritten)
 		return c, nil
 	}
-	if c.want != next && !v.isCut() {
+	if c.want != next && !v.rewrites() {
 		return c.forRivals(ctx, p, o)
 	}
 	x, err := p.outcome(ctx, o)
@@ -60,7 +79,9 @@ func (c choice) after(ctx context.Context, v variant, o Options) (choice, error)
 	if c.best == nil || candidates.StepTime(x.plans) < candidates.StepTime(c.best.plans) {
 		c.best = x
 	}
-	c.want = x.wants(o)
+	if c.want != folded {
+		c.want = x.wants(o)
+	}
 	return c, nil
 }
 
@@ -126,13 +147,15 @@ func (p *Planned) outcome(ctx context.Context, o Options) (*outcome, error) {
 // wants is which variants are worth a look beside this one.
 func (a *outcome) wants(o Options) wanted {
 	switch {
-	case !o.Policy.Searches() || a.vanilla() || o.Draft:
+	case !o.Policy.Searches() || o.Draft:
 		return none
+	case a.vanilla():
+		return folded // nothing that is cut is faster
 	case a.stalls(o):
 		return next
 	case o.NoFusion:
 		return none // it is the last
-	case a.rewritten == asFused:
+	case !(variant{name: a.rewritten}).isCut():
 		return quicker
 	}
 	return last

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/fold"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/candidates"
@@ -21,9 +22,10 @@ type Planned struct {
 	Targets []Target     // with the values of Graph
 	Results []*Result
 
-	from      *Planned // the model's graph, divided if it was, that Graph was made of
-	rewritten string   // how
-	by        Options  // but for the budgets
+	from      *Planned      // the model's graph, divided if it was, that Graph was made of
+	rewritten string        // how
+	constants []fold.Change // that became or were constants on the way
+	by        Options       // but for the budgets
 }
 
 // Plan decides how to run the targets of a graph, as Compile does, and takes no
@@ -42,7 +44,7 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	}
 	c := choice{want: next}
 	for i, v := range list {
-		if c.want == none || c.want == last && i < len(list)-1 {
+		if c.passes(v, i == len(list)-1) {
 			candidates.Note(candidates.OfGraph(ctx, v.name),
 				"is not looked at: the %s graph's plans leave nothing to gain", c.best.rewritten)
 			continue

@@ -33,8 +33,9 @@ func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) 
 	return all, nil
 }
 
-// variantsOf are the graphs to choose from, the fused graph, graphs whose neediest operations are
-// cut, and the model's own, none of which is made yet. Which there are does not depend on the
+// variantsOf are the graphs to choose from, the fused graph, those whose constants are folded or
+// computed again, those whose neediest operations are cut, and the model's own, none of which is
+// made yet. Which there are does not depend on the
 // budgets. If there is a mesh, all are made of the graph that is divided over it.
 func variantsOf(g *graph.Graph, o Options, targets []Target) ([]variant, error) {
 	if err := CheckTargets(g, targets...); err != nil {
@@ -69,7 +70,12 @@ type variant struct {
 }
 
 // isCut reports whether the graph is one whose neediest operations are cut.
-func (v variant) isCut() bool { return v.name != asFused && v.name != asPlain }
+func (v variant) isCut() bool {
+	return v.name != asFused && v.name != asPlain && !v.ofConstants()
+}
+
+// rewrites reports whether the graph is neither the fused nor the model's own.
+func (v variant) rewrites() bool { return v.isCut() || v.ofConstants() }
 
 // variants are those of a model, which may have been divided before. One that is known is not
 // made again.
@@ -91,6 +97,9 @@ func (p *Planned) variants(o Options, known *Planned) ([]variant, error) {
 	list := []variant{{name: asFused, make: fused}}
 	if o.NoFusion {
 		list = []variant{{name: asPlain, make: unchanged}}
+	}
+	if o.Policy.Searches() {
+		list = append(list, constants(o)...)
 	}
 	// That the parts of an operation come to its bits is a promise of the reference's kernels.
 	if o.Policy.Searches() && o.Device == nil {
@@ -194,7 +203,7 @@ func (p *Planned) on(device machine.Device) (*Planned, error) {
 
 // fused is the fused graph.
 func fused(p *Planned) (*Planned, error) {
-	return p.fuse(func(graph.Op) bool { return true })
+	return p.fuse(everything)
 }
 
 // fuse is the graph fused into operations that a device runs.

@@ -28,10 +28,10 @@ func (n *node) fold(op operator) bool {
 		}
 	}()
 	op.build(n)
-	live, size := make([]graph.NodeID, 0, len(n.out)), int64(0)
-	for _, o := range n.out {
+	values, at, size := []graph.Value(nil), []int(nil), int64(0)
+	for i, o := range n.out {
 		if o.value.Valid() {
-			live = append(live, o.value.Node.ID)
+			values, at = append(values, o.value), append(at, i)
 			size += o.value.Type().Bytes()
 		}
 	}
@@ -39,21 +39,12 @@ func (n *node) fold(op operator) bool {
 		n.out = nil
 		return false
 	}
-	if len(live) == 0 {
-		return true
-	}
-	m, err := reference.New(g, g.Ancestors(live), nil)
-	if err == nil {
-		err = m.Step()
-	}
+	data, err := reference.Values(g, values...)
 	if err != nil {
 		fail("%w", err)
 	}
-	for i, o := range n.out {
-		if o.value.Valid() {
-			v := m.Value(o.value)
-			n.out[i] = operand{known: &v}
-		}
+	for i, v := range data {
+		n.out[at[i]] = operand{known: &v}
 	}
 	return true
 }

@@ -43,6 +43,18 @@ func (broadcast) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{reduceTo(dout[0], n.In[0].Type())}
 }
 
+// Repeats reports whether an operation repeats its operands as [BroadcastTo] would, to the same
+// bits: where the type of its result is the same, it may read what has not been repeated.
+func Repeats(op graph.Op) bool {
+	switch o := op.(type) {
+	case inBF16:
+		return Repeats(o.Op)
+	case binary, numeric, compare, logic, where:
+		return true
+	}
+	return false
+}
+
 // broadcastCPU moves elements of any type by their size.
 func broadcastCPU(_ broadcast, c *kernel.Call) error {
 	switch c.In[0].Type.DType.Size() {

@@ -21,6 +21,8 @@ type builder struct {
 	exchanges  bool
 	kinds      int // of operations that are drawn from
 	sent       int // exchanges so far
+	constants  bool
+	known      []graph.Value // before the first step, f32[rows cols], if there are constants
 }
 
 // The kinds of operations that there are, and those with collectives.
@@ -78,6 +80,10 @@ func (b *builder) step(size int) *Model {
 	b.values = []graph.Value{x}
 	b.variable()
 	for i := range 1 + pick(size) {
+		if b.constants {
+			b.derive()
+			b.values = append(b.values, b.mix(i))
+		}
 		b.grow(i)
 	}
 	loss := b.loss()
@@ -104,6 +110,9 @@ func (b *builder) fetches(x graph.Value) []graph.Value {
 	var out []graph.Value
 	for range 1 + b.pick(2) {
 		v := b.any()
+		if b.constants && b.pick(3) == 0 {
+			v = b.constant()
+		}
 		if root, _ := v.Resolve(); root == x {
 			continue
 		}

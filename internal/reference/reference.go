@@ -133,3 +133,26 @@ func (m *Machine) Step() error {
 	}
 	return nil
 }
+
+// Values computes values of a graph that depend on constants alone. Of no values it is nil.
+func Values(g *graph.Graph, values ...graph.Value) ([]tensor.View, error) {
+	if len(values) == 0 {
+		return nil, nil
+	}
+	var ids []graph.NodeID
+	for _, v := range values {
+		ids = append(ids, v.Node.ID)
+	}
+	m, err := New(g, g.Ancestors(ids), nil)
+	if err == nil {
+		err = m.Step()
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]tensor.View, len(values))
+	for i, v := range values {
+		out[i] = m.Value(v)
+	}
+	return out, nil
+}
