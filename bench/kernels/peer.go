@@ -35,7 +35,17 @@ var (
 
 // flags let the compiler use the widest vectors of this processor, and the
 // vector functions of the C library: the best that it does with plain loops.
-var flags = []string{"-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fopenmp"}
+func flags() []string {
+	f := []string{"-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fopenmp"}
+	if masked() {
+		f = append(f, "-mno-avx512f")
+	}
+	return f
+}
+
+// masked says that gomem is kept from AVX-512 on a processor that has it, and so are its
+// peers.
+func masked() bool { return strings.Contains(os.Getenv("GODEBUG"), "cpu.avx512f=off") }
 
 // toolchain builds peers in a temporary folder.
 type toolchain struct {
@@ -80,7 +90,8 @@ func (t *toolchain) build(ctx context.Context, l origin) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	args := slices.Concat(flags, []string{"-o", path, "peer.c", l.source}, l.links, []string{"-lm"})
+	args := slices.Concat(flags(), []string{"-o", path, "peer.c", l.source}, l.links,
+		[]string{"-lm"})
 	cmd := exec.CommandContext(ctx, t.cc, args...)
 	cmd.Dir = t.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -139,7 +150,8 @@ func (p *peer) launch(ctx context.Context, t *toolchain, threads int) error {
 }
 
 // environment is that in which a peer is at its best: no choice of OpenBLAS's
-// kernels by variable, as many threads as gomem has, and the build of OpenBLAS
+// kernels by variable but for its instructions, as many threads as gomem has, and the
+// build of OpenBLAS
 // that shares OpenMP's threads before others.
 func environment(env []string, threads int, openMP []string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
@@ -148,6 +160,9 @@ func environment(env []string, threads int, openMP []string) []string {
 	})
 	if path := append(openMP, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...); len(path) > 0 {
 		env = append(env, "LD_LIBRARY_PATH="+strings.Join(path, string(filepath.ListSeparator)))
+	}
+	if masked() {
+		env = append(env, "OPENBLAS_CORETYPE=Haswell", "DNNL_MAX_CPU_ISA=AVX2")
 	}
 	return append(env, fmt.Sprint("OMP_NUM_THREADS=", threads),
 		fmt.Sprint("OPENBLAS_NUM_THREADS=", threads))

@@ -238,19 +238,25 @@ static void dropout(size_t lo, size_t hi)
  * 12 chains by 65536 steps for each thread. */
 static void fma_peak(size_t lo, size_t hi)
 {
-	typedef float wide __attribute__((vector_size(64)));
+	/* As many chains as there are registers for, and in all the same additions. */
+#ifdef __AVX512F__
+	enum { lanes = 16, chains = 24, rounds = 32768 };
+#else
+	enum { lanes = 8, chains = 12, rounds = 131072 };
+#endif
+	typedef float wide __attribute__((vector_size(4 * lanes)));
 	(void)lo, (void)hi;
-	wide s[24], a = {0}, b = {0};
-	for (int j = 0; j < 16; j++)
+	wide s[chains], a = {0}, b = {0};
+	for (int j = 0; j < lanes; j++)
 		a[j] = 0.999f, b[j] = 1e-3f;
-	for (int j = 0; j < 24; j++)
+	for (int j = 0; j < chains; j++)
 		s[j] = b * (float)j;
-	for (long i = 0; i < 32768; i++) {
+	for (long i = 0; i < rounds; i++) {
 #pragma GCC unroll 24
-		for (int j = 0; j < 24; j++)
+		for (int j = 0; j < chains; j++)
 			s[j] = s[j] * a + b;
 	}
-	for (int j = 1; j < 24; j++)
+	for (int j = 1; j < chains; j++)
 		s[0] += s[j];
 	d[16 * omp_get_thread_num()] = s[0][0];
 }

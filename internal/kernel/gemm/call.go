@@ -32,6 +32,7 @@ type worker struct {
 
 	buffer []float32 // packed panels of B, or rows of A, or sums
 	blockA []float32 // a copied block of A, or nil so far
+	stepA  int       // bytes from a panel of A to the next
 	wide   []float32 // widened parts of B, or nil so far
 	steps  []termStep
 	sums   [maxDots][dotCols]float32
@@ -104,7 +105,7 @@ func (w *worker) block(c *call, mat, m0, m1, n0, n1, k0, k1 int) {
 		t.resume = 1
 	}
 	t.a, t.ars, t.acs, t.ldc = c.a.at(mat, m0, k0), 4*c.a.row, 4*c.a.col, 4*c.c.row
-	if c.copyA {
+	if w.stepA = c.height * t.ars; c.copyA {
 		w.copyA(c, mat, m0, m1, k0, k1)
 	}
 	a := t.a
@@ -120,20 +121,17 @@ func (w *worker) columns(c *call, mat, m0, m1, n0, n1, k0, k1 int) {
 	t := &w.tile
 	t.b, t.bs, t.bpanel = c.b.at(mat, k0, n0), 4*c.b.row, 4*c.isa.cols()
 	switch c.packB {
-	case packBefore:
-		w.packB(c, mat, n0, n1, k0, k1)
+	case packColumns:
+		w.packColumns(c, mat, n0, n1, k0, k1)
 		w.usePacked(c)
-	case widenBefore:
+	case widenRows:
 		t.b, t.bs = c.b.runs(w.buffer, mat, k0, n0, n1-n0, k1-k0)
-	case packMeanwhile:
-		t.packed, t.packedPanel, t.packedAt = unsafe.Pointer(&w.buffer[0]), 4*c.panel, 0
-		w.row(c, mat, m0, m1, n0, n1, &c.isa.packTiles, &c.isa.packEdges)
-		c.finishPanel(mat, m0, m1, n0, n1, k1)
+	case packRows:
+		w.packRows(c.isa, c.panel, c.b.at(mat, k0, n0), 4*c.b.row, n1-n0, k1-k0)
 		w.usePacked(c)
-		m0 += c.height
 	}
 	for m := m0; m < m1; m += c.height {
-		w.row(c, mat, m, m1, n0, n1, &c.isa.tiles, &c.isa.edges)
+		w.row(c, mat, m, m1, n0, n1)
 		c.finishPanel(mat, m, m1, n0, n1, k1)
 	}
 }
@@ -147,34 +145,34 @@ func (c *call) finishPanel(mat, m0, m1, n0, n1, k1 int) {
 }
 
 // row computes a row of tiles, from row m0, and moves on to the next.
-func (w *worker) row(c *call, mat, m0, m1, n0, n1 int, tiles, edges *table) {
+func (w *worker) row(c *call, mat, m0, m1, n0, n1 int) {
 	t := &w.tile
-	t.c, t.next = c.c.at(mat, m0, n0), uintptr(t.a)
+	t.c = c.c.at(mat, m0, n0)
 	next := t.a
 	if m0+c.height < m1 {
-		next = unsafe.Add(t.a, c.height*t.ars)
+		next = unsafe.Add(t.a, w.stepA)
 	}
 	t.next = uintptr(next)
-	w.tiles(c.isa, min(c.height, m1-m0), n1-n0, tiles, edges)
+	w.tiles(c.isa, min(c.height, m1-m0), n1-n0)
 	t.a = next
 }
 
 // tiles computes a row of tiles of so many rows and columns.
-func (w *worker) tiles(s *isa, rows, n int, tiles, edges *table) {
+func (w *worker) tiles(s *isa, rows, n int) {
 	t, cols := &w.tile, s.cols()
 	t.apanel, t.cpanel = 0, 4*cols
 	whole, rest := n/cols, n%cols
 	if whole > 0 {
 		t.panels = whole
 		t.use(s.lanes)
-		tiles[rows-1][s.vectors-1](t)
+		s.tiles[rows-1][s.vectors-1](t)
 	}
 	if rest > 0 {
 		b := t.b
 		t.b, t.c = unsafe.Add(b, whole*t.bpanel), unsafe.Add(t.c, whole*4*cols)
 		t.panels = 1
 		t.use((rest-1)%s.lanes + 1)
-		edges[rows-1][(rest-1)/s.lanes](t)
+		s.edges[rows-1][(rest-1)/s.lanes](t)
 		t.b = b
 	}
 }

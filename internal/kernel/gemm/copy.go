@@ -48,12 +48,57 @@ func (o *operand) runs(dst []float32, mat, row, col, n, runs int) (unsafe.Pointe
 func (w *worker) copyA(c *call, mat, m0, m1, k0, k1 int) {
 	t := &w.tile
 	w.blockA = lazily(w.blockA, blockSize)
-	if c.a.colMajor {
+	switch {
+	case !c.a.bf16():
+		w.panelsA(c, mat, m0, m1, k0, k1)
+		return
+	case c.a.colMajor:
 		t.a, t.acs = c.a.runs(w.blockA, mat, m0, k0, m1-m0, k1-k0)
 		t.ars = 4
-	} else {
+	default:
 		t.a, t.ars = c.a.runs(w.blockA, mat, m0, k0, k1-k0, m1-m0)
 		t.acs = 4
+	}
+	w.stepA = c.height * t.ars
+}
+
+// panelsA copies a block of A to panels: of a panel, the elements of one k are
+// adjacent, and those of the next k follow. So a kernel reads all of every line.
+func (w *worker) panelsA(c *call, mat, m0, m1, k0, k1 int) {
+	k := k1 - k0
+	panel := c.height*k + panelPad
+	w.tile.a, w.tile.ars, w.tile.acs = unsafe.Pointer(&w.blockA[0]), 4, 4*c.height
+	w.stepA = 4 * panel
+	if c.a.colMajor {
+		w.packA(c.isa, w.blockA, c.a.at(mat, m0, k0), 4*c.a.col, m1-m0, k, c.height)
+		return
+	}
+	t := &w.pack
+	t.dstStride, t.srcStride, t.cols = 4*c.height, 4*c.a.row, k
+	t.use((k-1)%c.isa.lanes + 1)
+	for m := m0; m < m1; m += c.height {
+		t.dst = unsafe.Pointer(&w.blockA[(m-m0)/c.height*panel])
+		t.src, t.rows = c.a.at(mat, m, k0), min(c.height, m1-m)
+		c.isa.transpose(t)
+	}
+}
+
+// packA copies m rows and k columns of a matrix whose columns are contiguous, stride
+// bytes apart, to panels of height rows, height*k+panelPad elements apart.
+func (w *worker) packA(s *isa, dst []float32, src unsafe.Pointer, stride, m, k, height int) {
+	t, panel := &w.pack, height*k+panelPad
+	t.dstStride, t.srcStride, t.step, t.cols = 4*panel, stride, 4*height, k
+	whole, rest := m/height, m%height
+	if whole > 0 {
+		t.dst, t.src, t.rows = unsafe.Pointer(&dst[0]), src, whole
+		t.use(height)
+		s.copyA(t)
+	}
+	if rest > 0 {
+		t.dst, t.src = unsafe.Pointer(&dst[whole*panel]), unsafe.Add(src, 4*whole*height)
+		t.rows = 1
+		t.use(rest)
+		s.copyA(t)
 	}
 }
 
@@ -63,9 +108,26 @@ func (w *worker) usePacked(c *call) {
 	w.tile.bs, w.tile.bpanel = 4*c.isa.cols(), 4*c.panel
 }
 
-// packB packs columns n0 … n1 of a B whose columns are contiguous: of a panel,
+// packRows packs n columns of k rows, stride bytes apart, to panels so many elements
+// apart.
+func (w *worker) packRows(s *isa, panel int, src unsafe.Pointer, stride, n, k int) {
+	t, cols := &w.pack, s.cols()
+	t.dst, t.src = unsafe.Pointer(&w.buffer[0]), src
+	t.dstStride, t.srcStride, t.rows, t.cols = 4*panel, stride, n/cols, k
+	if t.rows > 0 {
+		s.copyB(t)
+	}
+	if rest := n % cols; rest > 0 {
+		to, from := w.buffer[n/cols*panel:], unsafe.Add(src, 4*(n-rest))
+		for i := range k {
+			copy(to[i*cols:][:rest], unsafe.Slice((*float32)(unsafe.Add(from, i*stride)), rest))
+		}
+	}
+}
+
+// packColumns packs columns n0 … n1 of a B whose columns are contiguous: of a panel,
 // the elements of one k are adjacent, and those of the next k follow.
-func (w *worker) packB(c *call, mat, n0, n1, k0, k1 int) {
+func (w *worker) packColumns(c *call, mat, n0, n1, k0, k1 int) {
 	t, lanes, cols := &w.pack, c.isa.lanes, c.isa.cols()
 	t.dstStride, t.srcStride, t.cols = 4*cols, 4*c.b.col, k1-k0
 	t.use((t.cols-1)%lanes + 1)

@@ -37,7 +37,7 @@ func guarded(t *testing.T, s []float32, atEnd bool) []float32 {
 func TestStaysInBounds(t *testing.T) {
 	everyISA(t, func(t *testing.T, s *isa) {
 		for _, d := range [][3]int{{1, 70, 37}, {3, 5, 35}, {3, 300, 9}, {17, 41, 19},
-			{40, 33, 530}, {16, 16, 16}, {45, 700, 33}} {
+			{40, 33, 530}, {16, 16, 16}, {45, 700, 33}, {75, 270, 500}} {
 			for form := range 16 {
 				x := problem{batch: 1 + 2*(form>>3), m: d[0], n: d[1], k: d[2], transA: form&1 != 0,
 					transB: form&2 != 0, alpha: 1, beta: 1}

@@ -23,9 +23,14 @@ type isa struct {
 	rows, vectors, lanes int
 
 	// tiles[r-1][v-1] computes r rows of v whole vectors; edges the same with only
-	// some lanes of the last vector. The pack forms also copy the panels of B that
-	// they read.
-	tiles, edges, packTiles, packEdges table
+	// some lanes of the last vector.
+	tiles, edges table
+
+	// How operands reach the tiles, as measured: the most columns at a time, whose part of
+	// B stays in the L2 cache; the most elements that a block of k of B may span to be
+	// read where it lies; and whether an A with contiguous columns is copied.
+	strip, direct int
+	copyT         bool
 
 	// sums says that the tiles take several terms.
 	sums bool
@@ -34,8 +39,14 @@ type isa struct {
 	// vector at every destination row, in ascending order.
 	transpose func(*packArgs)
 
-	// rank updates C by rankRows rows of B, rank1 by one.
-	rank1, rank func(*rankArgs)
+	// copyA copies panels of an A with contiguous columns, and copyB panels of cols()
+	// columns of a B with contiguous rows. What copyA writes past a panel is less than a
+	// vector.
+	copyA, copyB func(*packArgs)
+
+	// rank updates C by rankRows rows of B, rank1 by one, and row a single row of C by
+	// rankRows.
+	rank1, rank, row func(*rankArgs)
 
 	// dots[r-1] compute the products of r rows with one and with dotCols columns.
 	dots    [maxDots][2]func(*dotArgs)
@@ -70,12 +81,8 @@ type tileArgs struct {
 
 	next uintptr // the next panel of A, to prefetch; counted up
 
-	packed      unsafe.Pointer // where the pack forms copy B to, panel by panel
-	packedPanel int            // from a packed panel to the next
-	packedAt    int            // from packed to the panel in work; counted up
-
 	// The product is a sum over terms, each of k and as far from the end of the one
-	// before as a step says. Both are nil for one term; the packing forms take no more.
+	// before as a step says. Both are nil for one term.
 	terms    unsafe.Pointer
 	termsEnd uintptr
 
@@ -88,12 +95,16 @@ type tileArgs struct {
 // begin of the next term's.
 type termStep struct{ a, b int }
 
-// packArgs are the arguments of transpose. Strides are in bytes.
+// packArgs are the arguments of what copies operands. Strides are in bytes, rows and
+// cols at least 1. Of transpose they are the source's; dst is rows, and lanes of a row's
+// last vector. Of copyA and copyB rows are panels, dstStride apart, and cols are what is
+// after each other in a panel, srcStride apart in the source.
 type packArgs struct {
 	dst, src             unsafe.Pointer
 	dstStride, srcStride int
-	rows, cols           int // of the source, at least 1
-	lanes                    // of a row's last vector
+	rows, cols           int
+	step                 int // of copyA: from a panel to the next at the source
+	lanes
 }
 
 // rankArgs are the arguments of a kernel that adds to m rows of C the products of

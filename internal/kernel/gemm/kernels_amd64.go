@@ -89,97 +89,22 @@ func avx512Tile14x1(args *tileArgs)
 func avx512Tile14x2(args *tileArgs)
 
 //go:noescape
-func avx512Tile1x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile1x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile2x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile2x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile3x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile3x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile4x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile4x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile5x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile5x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile6x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile6x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile7x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile7x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile8x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile8x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile9x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile9x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile10x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile10x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile11x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile11x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile12x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile12x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile13x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile13x2Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile14x1Pack(args *tileArgs)
-
-//go:noescape
-func avx512Tile14x2Pack(args *tileArgs)
-
-//go:noescape
 func avx512Transpose(args *packArgs)
+
+//go:noescape
+func avx512CopyA(args *packArgs)
+
+//go:noescape
+func avx512CopyB(args *packArgs)
 
 //go:noescape
 func avx512Rank1(args *rankArgs)
 
 //go:noescape
 func avx512Rank8(args *rankArgs)
+
+//go:noescape
+func avx512Row(args *rankArgs)
 
 //go:noescape
 func avx512Dot1x1(args *dotArgs)
@@ -207,6 +132,7 @@ func avx512Dot4x4(args *dotArgs)
 
 var avx512 = &isa{
 	name: "avx512", rows: 14, vectors: 2, lanes: 16, dotRows: 4,
+	strip: 128, direct: 131072, copyT: false,
 	tiles: table{
 		{avx512Tile1x1, avx512Tile1x2},
 		{avx512Tile2x1, avx512Tile2x2},
@@ -239,41 +165,9 @@ var avx512 = &isa{
 		{avx512Tile13x1, avx512Tile13x2},
 		{avx512Tile14x1, avx512Tile14x2},
 	},
-	packTiles: table{
-		{avx512Tile1x1Pack, avx512Tile1x2Pack},
-		{avx512Tile2x1Pack, avx512Tile2x2Pack},
-		{avx512Tile3x1Pack, avx512Tile3x2Pack},
-		{avx512Tile4x1Pack, avx512Tile4x2Pack},
-		{avx512Tile5x1Pack, avx512Tile5x2Pack},
-		{avx512Tile6x1Pack, avx512Tile6x2Pack},
-		{avx512Tile7x1Pack, avx512Tile7x2Pack},
-		{avx512Tile8x1Pack, avx512Tile8x2Pack},
-		{avx512Tile9x1Pack, avx512Tile9x2Pack},
-		{avx512Tile10x1Pack, avx512Tile10x2Pack},
-		{avx512Tile11x1Pack, avx512Tile11x2Pack},
-		{avx512Tile12x1Pack, avx512Tile12x2Pack},
-		{avx512Tile13x1Pack, avx512Tile13x2Pack},
-		{avx512Tile14x1Pack, avx512Tile14x2Pack},
-	},
-	packEdges: table{
-		{avx512Tile1x1Pack, avx512Tile1x2Pack},
-		{avx512Tile2x1Pack, avx512Tile2x2Pack},
-		{avx512Tile3x1Pack, avx512Tile3x2Pack},
-		{avx512Tile4x1Pack, avx512Tile4x2Pack},
-		{avx512Tile5x1Pack, avx512Tile5x2Pack},
-		{avx512Tile6x1Pack, avx512Tile6x2Pack},
-		{avx512Tile7x1Pack, avx512Tile7x2Pack},
-		{avx512Tile8x1Pack, avx512Tile8x2Pack},
-		{avx512Tile9x1Pack, avx512Tile9x2Pack},
-		{avx512Tile10x1Pack, avx512Tile10x2Pack},
-		{avx512Tile11x1Pack, avx512Tile11x2Pack},
-		{avx512Tile12x1Pack, avx512Tile12x2Pack},
-		{avx512Tile13x1Pack, avx512Tile13x2Pack},
-		{avx512Tile14x1Pack, avx512Tile14x2Pack},
-	},
 	sums:      true,
-	transpose: avx512Transpose,
-	rank1:     avx512Rank1, rank: avx512Rank8,
+	transpose: avx512Transpose, copyA: avx512CopyA, copyB: avx512CopyB,
+	rank1: avx512Rank1, rank: avx512Rank8, row: avx512Row,
 	dots: [maxDots][2]func(*dotArgs){
 		{avx512Dot1x1, avx512Dot1x4},
 		{avx512Dot2x1, avx512Dot2x4},
@@ -355,85 +249,22 @@ func avx2Tile6x1Edge(args *tileArgs)
 func avx2Tile6x2Edge(args *tileArgs)
 
 //go:noescape
-func avx2Tile1x1Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile1x2Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile2x1Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile2x2Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile3x1Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile3x2Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile4x1Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile4x2Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile5x1Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile5x2Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile6x1Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile6x2Pack(args *tileArgs)
-
-//go:noescape
-func avx2Tile1x1EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile1x2EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile2x1EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile2x2EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile3x1EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile3x2EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile4x1EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile4x2EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile5x1EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile5x2EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile6x1EdgePack(args *tileArgs)
-
-//go:noescape
-func avx2Tile6x2EdgePack(args *tileArgs)
-
-//go:noescape
 func avx2Transpose(args *packArgs)
+
+//go:noescape
+func avx2CopyA(args *packArgs)
+
+//go:noescape
+func avx2CopyB(args *packArgs)
 
 //go:noescape
 func avx2Rank1(args *rankArgs)
 
 //go:noescape
 func avx2Rank8(args *rankArgs)
+
+//go:noescape
+func avx2Row(args *rankArgs)
 
 //go:noescape
 func avx2Dot1x1(args *dotArgs)
@@ -449,6 +280,7 @@ func avx2Dot2x4(args *dotArgs)
 
 var avx2 = &isa{
 	name: "avx2", rows: 6, vectors: 2, lanes: 8, dotRows: 2,
+	strip: 96, direct: 65536, copyT: true,
 	tiles: table{
 		{avx2Tile1x1, avx2Tile1x2},
 		{avx2Tile2x1, avx2Tile2x2},
@@ -465,25 +297,9 @@ var avx2 = &isa{
 		{avx2Tile5x1Edge, avx2Tile5x2Edge},
 		{avx2Tile6x1Edge, avx2Tile6x2Edge},
 	},
-	packTiles: table{
-		{avx2Tile1x1Pack, avx2Tile1x2Pack},
-		{avx2Tile2x1Pack, avx2Tile2x2Pack},
-		{avx2Tile3x1Pack, avx2Tile3x2Pack},
-		{avx2Tile4x1Pack, avx2Tile4x2Pack},
-		{avx2Tile5x1Pack, avx2Tile5x2Pack},
-		{avx2Tile6x1Pack, avx2Tile6x2Pack},
-	},
-	packEdges: table{
-		{avx2Tile1x1EdgePack, avx2Tile1x2EdgePack},
-		{avx2Tile2x1EdgePack, avx2Tile2x2EdgePack},
-		{avx2Tile3x1EdgePack, avx2Tile3x2EdgePack},
-		{avx2Tile4x1EdgePack, avx2Tile4x2EdgePack},
-		{avx2Tile5x1EdgePack, avx2Tile5x2EdgePack},
-		{avx2Tile6x1EdgePack, avx2Tile6x2EdgePack},
-	},
 	sums:      true,
-	transpose: avx2Transpose,
-	rank1:     avx2Rank1, rank: avx2Rank8,
+	transpose: avx2Transpose, copyA: avx2CopyA, copyB: avx2CopyB,
+	rank1: avx2Rank1, rank: avx2Rank8, row: avx2Row,
 	dots: [maxDots][2]func(*dotArgs){
 		{avx2Dot1x1, avx2Dot1x4},
 		{avx2Dot2x1, avx2Dot2x4},

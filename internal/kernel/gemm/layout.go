@@ -4,7 +4,7 @@ const (
 	kBlock   = 512 // longest run of k between two visits to C
 	mBlock   = 512 // most rows of a task
 	copyRows = 336 // most rows of a task whose A is copied
-	nBlock   = 128 // most columns at a time, whose part of B stays in the L2 cache
+	nBlock   = 128 // most columns of a strip, over every instruction set
 )
 
 const (
@@ -28,26 +28,31 @@ const (
 // Rows of A that are setStride elements apart, a page, or a multiple of it, fall
 // into the same sets of the L1 cache, which hold fewer lines than a panel has
 // rows. Such an A is copied, if it is read more than twice and its rows are longRow
-// or longer: block by block, each once for all columns of a task.
+// or longer: block by block, each once for all columns of a task. So is one with
+// contiguous columns that span more than spanA elements, if it has longColumn of them
+// or more and panels are less than half a line high: of every line that a panel touches
+// it uses a part, and lines that are far apart share sets, too.
 const (
-	setStride = 1024
-	longRow   = 64
+	setStride  = 1024
+	longRow    = 64
+	longColumn = 32
+	spanA      = 1 << 13
 )
 
-// packing says when B is packed: not at all, by a pass before its first use, or
-// by that use.
+// packing says how B is packed: not at all, or by a pass before its first use, which
+// transposes columns or copies rows.
 type packing int
 
 const (
 	packNot packing = iota
-	packBefore
-	packMeanwhile
-	widenBefore // not packed, but bfloat16 with contiguous rows
+	packColumns
+	packRows
+	widenRows // not packed, but bfloat16 with contiguous rows
 )
 
-// directB is the most elements that a block of k of B may span, if B is read
-// where it lies more than twice.
-const directB = 1 << 17
+// readsB is how often B is read where it lies, if it spans more than a set's direct
+// elements: a copy of its own, which a pass makes, pays for more panels of A only.
+const readsB = 5
 
 // layout is how a batch of products is cut into tasks. It depends on the shape
 // and, where that changes no bit of the result, on the number of threads.
@@ -140,14 +145,13 @@ func (l *layout) planTiles(s *isa, x *product, threads int) {
 	default:
 		l.packB = packNot
 	case x.b.colMajor:
-		l.packB = packBefore
+		l.packB = packColumns
 	case x.b.bf16():
-		l.packB = widenBefore
-	case x.m > 2*s.rows && x.b.row*l.kb > directB:
-		l.packB = packMeanwhile
+		l.packB = widenRows
+	case x.m > readsB*s.rows && x.b.row*l.kb > s.direct:
+		l.packB = packRows
 	}
-	l.copyA = x.a.bf16() || !x.a.colMajor && x.a.row%setStride == 0 && l.kb >= longRow &&
-		x.n > 2*s.cols()
+	l.copyA = x.a.bf16() || l.stridesA(s, x)
 	if l.planGroup(s, x); l.path == grouped {
 		return
 	}
@@ -155,8 +159,8 @@ func (l *layout) planTiles(s *isa, x *product, threads int) {
 	if threads > 1 {
 		tasks = ceil(int(min(float64(4*threads), 1+work(x.m, x.n, x.k)/taskWork)), x.batch)
 	}
-	panels, most := ceil(x.n, s.cols()), nBlock/s.cols()
-	l.strip = s.cols() * min(most, ceil(panels, tasks))
+	panels, most := ceil(x.n, s.cols()), s.strip/s.cols()
+	l.strip = s.cols() * split(panels, min(most, ceil(panels, tasks)))
 	if l.copyA {
 		l.cutBlocks(x, tasks)
 		return
@@ -164,6 +168,15 @@ func (l *layout) planTiles(s *isa, x *product, threads int) {
 	l.cols = l.strip
 	colTasks := ceil(x.n, l.cols)
 	l.rows = l.height * min(mBlock/l.height, ceil(ceil(x.m, l.height), ceil(tasks, colTasks)))
+}
+
+// stridesA says whether A is copied for the distances between what a panel reads.
+func (l *layout) stridesA(s *isa, x *product) bool {
+	if x.a.colMajor {
+		return s.copyT && x.m > s.rows && x.n > s.cols() && l.kb >= longColumn &&
+			x.a.col*l.kb > spanA
+	}
+	return x.a.row%setStride == 0 && l.kb >= longRow && x.n > 2*s.cols()
 }
 
 // cutBlocks cuts a product whose A is copied: into as few rows as the copies allow

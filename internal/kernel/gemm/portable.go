@@ -6,14 +6,15 @@ import "unsafe"
 // rounded before they are added (the conversions to float32 say so), so that the
 // results do not depend on where the compiler would fuse the two.
 var portable = &isa{
-	name: "portable", rows: 4, vectors: 1, lanes: 4,
+	name: "portable", rows: 4, vectors: 1, lanes: 4, strip: nBlock, direct: 1 << 17,
 	tiles:     portableTable(portableTile4),
 	edges:     portableTable(portableEdge(4)),
-	packTiles: portableTable(portableTile4).packing(),
-	packEdges: portableTable(portableEdge(4)).packing(),
 	transpose: portableTranspose,
+	copyA:     portableCopyA,
+	copyB:     portableCopyB,
 	rank1:     portableRank(1),
 	rank:      portableRank(rankRows),
+	row:       portableRank(rankRows),
 	dots:      [maxDots][2]func(*dotArgs){{portableDot(1), portableDot(dotCols)}},
 	dotRows:   1,
 }
@@ -23,32 +24,8 @@ func portableTable(four func(*tileArgs)) table {
 	return table{{portableEdge(1)}, {portableEdge(2)}, {portableEdge(3)}, {four}}
 }
 
-// packing returns the pack forms of a table's kernels.
-func (t table) packing() table {
-	for row := range portable4 {
-		kernel := t[row][0]
-		t[row][0] = func(args *tileArgs) {
-			args.copyB()
-			args.packedAt += args.panels * args.packedPanel
-			kernel(args)
-		}
-	}
-	return t
-}
-
 // portable4 is the side of a tile.
 const portable4 = 4
-
-// copyB copies the panels of B.
-func (t *tileArgs) copyB() {
-	for panel := range t.panels {
-		for k := range t.k {
-			src := unsafe.Add(t.b, panel*t.bpanel+k*t.bs)
-			dst := unsafe.Add(t.packed, t.packedAt+panel*t.packedPanel+k*4*portable4)
-			copy(unsafe.Slice((*float32)(dst), t.inUse), unsafe.Slice((*float32)(src), t.inUse))
-		}
-	}
-}
 
 // at returns the element at a byte offset.
 func at(base unsafe.Pointer, offset int) *float32 {
@@ -126,6 +103,31 @@ func portableTranspose(p *packArgs) {
 	for row := range p.rows {
 		for col := range p.cols {
 			*at(p.dst, col*p.dstStride+4*row) = *at(p.src, row*p.srcStride+4*col)
+		}
+	}
+}
+
+// portableCopyA is copyA.
+func portableCopyA(p *packArgs) {
+	for panel := range p.rows {
+		n := p.step / 4
+		if panel == p.rows-1 {
+			n = p.inUse
+		}
+		for col := range p.cols {
+			dst := unsafe.Add(p.dst, panel*p.dstStride+col*p.step)
+			src := unsafe.Add(p.src, panel*p.step+col*p.srcStride)
+			copy(unsafe.Slice((*float32)(dst), n), unsafe.Slice((*float32)(src), n))
+		}
+	}
+}
+
+// portableCopyB is copyB.
+func portableCopyB(p *packArgs) {
+	for panel := range p.rows {
+		for k := range p.cols {
+			*vector(p.dst, panel*p.dstStride+k*4*portable4) =
+				*vector(p.src, panel*4*portable4+k*p.srcStride)
 		}
 	}
 }

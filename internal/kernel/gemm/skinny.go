@@ -4,8 +4,9 @@ import "unsafe"
 
 // A product with few rows reads op(B) once and computes little with it: memory
 // sets its speed. What matters is that B is read in long runs, as the processor
-// prefetches them, not in the narrow columns that a tile wants. A product with
-// few columns is the transpose of one with few rows.
+// prefetches them, not in the narrow columns that a tile wants: a thread has one
+// task, of whole rows if the sums leave room. A product with few columns is the
+// transpose of one with few rows.
 
 // skinnyRows is the most rows that a product may have to take a skinny path. It
 // is not an instruction set's property, so that every set sums in one order.
@@ -62,7 +63,7 @@ func (o operand) transposed() operand {
 
 // skinnyCols returns the columns of a task, multiples of unit but the last.
 func skinnyCols(x *product, most, least, unit, threads int) int {
-	cols := min(most, ceil(x.n*x.batch, 4*threads))
+	cols := min(most, ceil(x.n*x.batch, threads))
 	return ceil(max(cols, least), unit) * unit
 }
 
@@ -80,42 +81,58 @@ func (l *layout) planSkinny(x *product, threads int) {
 	}
 }
 
-// dots computes columns n0 … n1 of a product as products of vectors.
+// dots computes columns n0 … n1 of a product as products of vectors. A column of B is
+// read from its begin to its end before the next, unless rows of A have to be copied
+// for a run of k.
 func (w *worker) dots(c *call, mat, n0, n1 int) {
-	t := &w.dot
-	t.bs = 4 * c.b.col
-	for k0 := 0; k0 < c.k; k0 += dotK {
-		k, beta := min(dotK, c.k-k0), c.beta
-		if k0 > 0 {
-			beta = 1
-		}
-		t.vectors = ceil(k, c.isa.lanes)
-		t.use((k-1)%c.isa.lanes + 1)
-		a := w.contiguousA(c, mat, k0, k)
+	run := c.k
+	if !c.a.contiguous() {
+		run = dotK
+	}
+	for k0 := 0; k0 < c.k; k0 += run {
+		k1 := min(k0+run, c.k)
+		a := w.contiguousA(c, mat, k0, k1-k0)
 		for n := n0; n < n1; {
 			cols := dotCols
 			if n1-n < dotCols {
 				cols = 1
 			}
-			t.b = c.b.at(mat, k0, n)
-			if c.b.bf16() {
-				t.b, t.bs = w.widen(c, mat, k0, n, k, cols)
-			}
-			for m := 0; m < c.m; m += c.isa.dotRows {
-				rows := min(c.isa.dotRows, c.m-m)
-				t.a = unsafe.Add(a, m*t.as)
-				c.isa.dots[rows-1][cols/dotCols](t)
-				c.updateDots(t.sums, mat, m, n, rows, cols, beta)
+			for k := k0; k < k1; k += dotK {
+				w.dotBlock(c, unsafe.Add(a, 4*(k-k0)), mat, n, cols, k)
 			}
 			n += cols
 		}
 	}
 }
 
+// dotBlock adds the products of the run of k at k0 to so many columns.
+func (w *worker) dotBlock(c *call, a unsafe.Pointer, mat, n, cols, k0 int) {
+	t := &w.dot
+	k, beta := min(dotK, c.k-k0), c.beta
+	if k0 > 0 {
+		beta = 1
+	}
+	t.vectors = ceil(k, c.isa.lanes)
+	t.use((k-1)%c.isa.lanes + 1)
+	t.b, t.bs = c.b.at(mat, k0, n), 4*c.b.col
+	if c.b.bf16() {
+		t.b, t.bs = w.widen(c, mat, k0, n, k, cols)
+	}
+	for m := 0; m < c.m; m += c.isa.dotRows {
+		rows := min(c.isa.dotRows, c.m-m)
+		t.a = unsafe.Add(a, m*t.as)
+		c.isa.dots[rows-1][cols/dotCols](t)
+		c.updateDots(t.sums, mat, m, n, rows, cols, beta)
+	}
+}
+
+// contiguous says whether rows are of adjacent float32.
+func (o *operand) contiguous() bool { return !o.colMajor && !o.bf16() }
+
 // contiguousA returns the rows of A from k0, copied if their elements are not
 // adjacent float32, and sets their stride.
 func (w *worker) contiguousA(c *call, mat, k0, k int) unsafe.Pointer {
-	if !c.a.colMajor && !c.a.bf16() {
+	if c.a.contiguous() {
 		w.dot.as = 4 * c.a.row
 		return c.a.at(mat, 0, k0)
 	}
@@ -164,11 +181,15 @@ func (w *worker) ranks(c *call, mat, n0, n1 int) {
 	t.bs = 4 * c.b.row
 	t.vectors = ceil(cols, c.isa.lanes)
 	t.use((cols-1)%c.isa.lanes + 1)
+	several := c.isa.rank
+	if c.m == 1 {
+		several = c.isa.row
+	}
 	for k0 := 0; k0 < c.k; k0 += rankK {
 		k1 := min(k0+rankK, c.k)
 		c.gather(coefficients, mat, k0, k1)
 		for k := k0; k < k1; {
-			kernel, step := c.isa.rank, rankRows
+			kernel, step := several, rankRows
 			if k1-k < rankRows {
 				kernel, step = c.isa.rank1, 1
 			}

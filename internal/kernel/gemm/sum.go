@@ -46,7 +46,7 @@ func (s *Sum) compute(set *isa) {
 	if set.sums {
 		s.setSteps(w)
 	}
-	height, columns := split(s.M, set.rows), split(s.N, nBlock)
+	height, columns := split(s.M, set.rows), split(s.N, set.strip)
 	if columns < s.N {
 		columns = ceil(columns, set.cols()) * set.cols()
 	}
@@ -75,7 +75,7 @@ func (s *Sum) rows(set *isa, w *worker, m0, m1, n0, n1 int) {
 		t.b = unsafe.Pointer(&s.B[first.B+n0])
 		t.c = unsafe.Pointer(&s.C[m0*s.RowC+n0])
 		t.next = uintptr(t.a) + uintptr((m1-m0)*t.ars)
-		w.tiles(set, m1-m0, n1-n0, &set.tiles, &set.edges)
+		w.tiles(set, m1-m0, n1-n0)
 		t.beta = 1
 	}
 }

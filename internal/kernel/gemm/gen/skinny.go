@@ -10,9 +10,6 @@ const stepRows = 8
 // time.
 const dotCols = 4
 
-// dotAhead is how many bytes ahead a dot kernel prefetches each of several columns.
-const dotAhead = 512
-
 // aheadBases are the registers from which a rank kernel reaches the rows of B that it
 // prefetches.
 var aheadBases = []string{"AX", "R14"}
@@ -99,6 +96,68 @@ func (w *writer) rankStep(rows, vectors int, label string, masked bool) {
 	}
 }
 
+// rowVectors is how many vectors of C the kernel of a single row holds.
+const rowVectors = 4
+
+// rowName returns the name of the function of a single row.
+func (s isa) rowName() string { return s.name + "Row" }
+
+// row writes the rank function of a single row of C. The coefficients stay in registers,
+// and B is read from memory by the multiplications: the rank kernel, which broadcasts the
+// coefficients again for every few columns, has twice the instructions. Rows are whole, so
+// that the processor prefetches by itself.
+func (w *writer) row() {
+	w.begin(w.rowName(), "rankArgs")
+	w.op("MOVQ rankArgs_b(DI), SI")
+	w.op("MOVQ rankArgs_bs(DI), %s", regStride)
+	w.op("LEAQ (%s)(%s*2), %s", regStride, regStride, regStride3)
+	w.setBases(stepRows)
+	w.op("MOVQ rankArgs_c(DI), R9")
+	w.op("MOVQ rankArgs_vectors(DI), CX")
+	w.op("MOVQ rankArgs_a(DI), BX")
+	for i := range stepRows {
+		w.op("VBROADCASTSS %d(BX), %s", 4*i, w.reg(i))
+	}
+	for _, vectors := range []int{rowVectors, 1} {
+		loop, end := fmt.Sprint("by", vectors), fmt.Sprint("end", vectors)
+		w.label(loop)
+		w.op("CMPQ CX, $%d", vectors)
+		w.op("JLE %s", end)
+		w.rowStep(vectors)
+		w.op("SUBQ $%d, CX", vectors)
+		w.op("JMP %s", loop)
+		w.label(end)
+	}
+	w.setMask("rankArgs")
+	acc, b := w.reg(stepRows), w.reg(stepRows+1)
+	w.load("(R9)", acc, true)
+	for i := range stepRows {
+		w.load(rowAddr(i), b, true)
+		w.op("VFMADD231PS %s, %s, %s", b, w.reg(i), acc)
+	}
+	w.store(acc, "(R9)", true)
+	w.end()
+}
+
+// rowStep writes the update of so many whole vectors.
+func (w *writer) rowStep(vectors int) {
+	acc := func(v int) string { return w.reg(stepRows + v) }
+	for v := range vectors {
+		w.op("VMOVUPS %s, %s", w.addr(v, "R9"), acc(v))
+	}
+	for i := range stepRows {
+		for v := range vectors {
+			w.op("VFMADD231PS %d%s, %s, %s", v*w.bytes(), rowAddr(i), w.reg(i), acc(v))
+		}
+	}
+	for v := range vectors {
+		w.op("VMOVUPS %s, %s", acc(v), w.addr(v, "R9"))
+	}
+	for _, base := range append([]string{"R9"}, bases(stepRows)...) {
+		w.op("ADDQ $%d, %s", vectors*w.bytes(), base)
+	}
+}
+
 // prefetchRows prefetches as many vectors of the rows of B that the next call will
 // want. The processor prefetches by itself within pages only, and each of these rows
 // lies in another.
@@ -151,9 +210,6 @@ func (w *writer) dotStep(rows, cols int, masked bool) {
 	b := func(col int) string { return w.operand(1 + col) }
 	for col := range cols {
 		w.load(addrs[col], b(col), masked)
-		if cols == dotCols && !masked {
-			w.op("PREFETCHT0 %d%s", dotAhead, addrs[col])
-		}
 	}
 	a := w.operand(1 + cols)
 	for row := range rows {

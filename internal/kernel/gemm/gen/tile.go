@@ -8,7 +8,6 @@ import "fmt"
 type tile struct {
 	rows, vectors int
 	masked        bool
-	packs         bool // copies the panels of B that it reads to args.packed
 }
 
 // name returns the name of the tile's function.
@@ -17,24 +16,18 @@ func (t tile) name(s isa) string {
 	if t.masked && !s.masks {
 		name += "Edge"
 	}
-	if t.packs {
-		name += "Pack"
-	}
 	return name
 }
 
 // forms lists the forms of a micro-kernel that the set has, each with the field
 // of package gemm's isa that holds the table of such kernels.
 func (s isa) forms() []form {
-	return []form{
-		{"tiles", s.masks, false}, {"edges", true, false},
-		{"packTiles", s.masks, true}, {"packEdges", true, true},
-	}
+	return []form{{"tiles", s.masks}, {"edges", true}}
 }
 
 type form struct {
-	field         string
-	masked, packs bool
+	field  string
+	masked bool
 }
 
 // tiles lists the micro-kernels of the set.
@@ -44,7 +37,7 @@ func (s isa) tiles() []tile {
 	for _, f := range s.forms() {
 		for rows := 1; rows <= s.rows; rows++ {
 			for vectors := 1; vectors <= s.wide; vectors++ {
-				t := tile{rows, vectors, f.masked, f.packs}
+				t := tile{rows, vectors, f.masked}
 				if !seen[t] {
 					seen[t] = true
 					all = append(all, t)
@@ -67,15 +60,9 @@ const (
 	regK       = "CX"
 	regC       = "DX"
 	regLDC     = "AX"  // before and after the loop over k
-	regAhead   = "AX"  // in the loop of a packing kernel: bytes to the row to prefetch
-	regTerms   = "AX"  // in the loop of another: the step to the next term
-	regPacked  = "R14" // where a packing kernel copies B to
-	regNext    = "R14" // what another kernel prefetches of the next panel of A
+	regTerms   = "AX"  // in the loop: the step to the next term
+	regNext    = "R14" // what a kernel prefetches of the next panel of A
 )
-
-// ahead is how many rows of B a packing kernel prefetches ahead. They are often
-// pages apart, which keeps the processor from prefetching by itself.
-const ahead = 48
 
 var rowBases = []string{"SI", "R8", "R9", "R14"}
 
@@ -128,22 +115,11 @@ func (w *writer) tile(t tile) {
 	w.setBases(t.rows)
 	w.op("MOVQ tileArgs_ldc(DI), %s", regLDC)
 	w.clear(t)
-	if t.packs {
-		w.op("MOVQ tileArgs_packed(DI), %s", regPacked)
-		w.op("ADDQ tileArgs_packedAt(DI), %s", regPacked)
-		w.op("IMUL3Q $%d, %s, %s", ahead, regStepB, regAhead)
-	}
 	if w.prefetches(t) {
 		w.op("MOVQ tileArgs_next(DI), %s", regNext)
 	}
-	if !t.packs {
-		w.op("MOVQ tileArgs_terms(DI), %s", regTerms)
-	}
+	w.op("MOVQ tileArgs_terms(DI), %s", regTerms)
 	w.multiply(t)
-	if t.packs {
-		w.op("MOVQ tileArgs_packedPanel(DI), %s", regPacked)
-		w.op("ADDQ %s, tileArgs_packedAt(DI)", regPacked)
-	}
 	if w.prefetches(t) {
 		w.op("LEAQ (%s*%d), %s", regStride, w.next, regNext)
 		w.op("ADDQ %s, tileArgs_next(DI)", regNext)
@@ -228,9 +204,6 @@ func (w *writer) multiply(t tile) {
 	for v := range t.vectors {
 		w.load(w.addr(v, regB), w.operand(first+v), t.masksAt(v))
 	}
-	if t.packs {
-		w.packB(t, first)
-	}
 	if w.prefetches(t) {
 		w.prefetchA()
 	}
@@ -251,9 +224,7 @@ func (w *writer) multiply(t tile) {
 	w.op("ADDQ %s, %s", regStepB, regB)
 	w.op("DECQ %s", regK)
 	w.op("JNZ loop")
-	if !t.packs {
-		w.nextTerm(t)
-	}
+	w.nextTerm(t)
 }
 
 // nextTerm goes on with the next term of a sum of products, if there is one.
@@ -270,22 +241,10 @@ func (w *writer) nextTerm(t tile) {
 	w.label("sum")
 }
 
-// packB copies the row of B in work to the packed panel, and prefetches a later
-// one.
-func (w *writer) packB(t tile, first int) {
-	for v := range t.vectors {
-		w.op("VMOVUPS %s, %d(%s)", w.operand(first+v), v*w.bytes(), regPacked)
-	}
-	for v := 0; v < t.vectors; v += max(1, 64/w.bytes()) {
-		w.op("PREFETCHT0 %d(%s)(%s*1)", v*w.bytes(), regB, regAhead)
-	}
-	w.op("ADDQ $%d, %s", w.wide*w.bytes(), regPacked)
-}
-
 // prefetches says whether a tile prefetches the next panel of A: a large one has
 // the time.
 func (w *writer) prefetches(t tile) bool {
-	return !t.packs && t.vectors == w.wide && t.rows > w.rows/2
+	return t.vectors == w.wide && t.rows > w.rows/2
 }
 
 // prefetchA prefetches the next panel of A, a k of a few rows at a time.

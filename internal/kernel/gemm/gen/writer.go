@@ -23,12 +23,17 @@ type isa struct {
 	next int
 
 	masks bool // has mask registers and embedded broadcast
+
+	// How package gemm has operands reach the tiles: see there.
+	strip, direct int
+	copyT         bool
 }
 
 var (
 	avx512 = isa{name: "avx512", vector: "Z", lanes: 16, rows: 14, wide: 2, dots: 4, next: 4,
-		masks: true}
-	avx2 = isa{name: "avx2", vector: "Y", lanes: 8, rows: 6, wide: 2, dots: 2, next: 1}
+		masks: true, strip: 128, direct: 1 << 17}
+	avx2 = isa{name: "avx2", vector: "Y", lanes: 8, rows: 6, wide: 2, dots: 2, next: 1, strip: 96,
+		direct: 1 << 16, copyT: true}
 )
 
 // reg returns the name of vector register n.
@@ -74,11 +79,14 @@ func (s isa) assembly() string {
 	for _, t := range s.tiles() {
 		w.tile(t)
 	}
+	p := packer{w}
 	if s.masks {
-		w.transpose16()
+		p.transpose16()
 	} else {
-		w.transpose8()
+		p.transpose8()
 	}
+	p.copyA()
+	p.copyB()
 	w.skinny()
 	return w.text.String()
 }
@@ -87,6 +95,7 @@ func (s isa) assembly() string {
 func (w *writer) skinny() {
 	w.rank(1)
 	w.rank(stepRows)
+	w.row()
 	for rows := 1; rows <= w.dots; rows++ {
 		w.dot(rows, 1)
 		w.dot(rows, dotCols)
@@ -105,8 +114,11 @@ func stubs(sets ...isa) string {
 			declare(t.name(s), "tileArgs")
 		}
 		declare(s.name+"Transpose", "packArgs")
+		declare(s.name+"CopyA", "packArgs")
+		declare(s.name+"CopyB", "packArgs")
 		declare(s.rankName(1), "rankArgs")
 		declare(s.rankName(stepRows), "rankArgs")
+		declare(s.rowName(), "rankArgs")
 		for rows := 1; rows <= s.dots; rows++ {
 			declare(s.dotName(rows, 1), "dotArgs")
 			declare(s.dotName(rows, dotCols), "dotArgs")
@@ -121,20 +133,22 @@ func stubs(sets ...isa) string {
 func (s isa) table(b *strings.Builder) {
 	fmt.Fprintf(b, "\nvar %s = &isa{\nname: %q, rows: %d, vectors: %d, lanes: %d, dotRows: %d,\n",
 		s.name, s.name, s.rows, s.wide, s.lanes, s.dots)
+	fmt.Fprintf(b, "strip: %d, direct: %d, copyT: %t,\n", s.strip, s.direct, s.copyT)
 	for _, f := range s.forms() {
 		fmt.Fprintf(b, "%s: table{\n", f.field)
 		for rows := 1; rows <= s.rows; rows++ {
 			b.WriteString("{")
 			for vectors := 1; vectors <= s.wide; vectors++ {
-				fmt.Fprintf(b, "%s,", tile{rows, vectors, f.masked, f.packs}.name(s))
+				fmt.Fprintf(b, "%s,", tile{rows, vectors, f.masked}.name(s))
 			}
 			b.WriteString("},\n")
 		}
 		b.WriteString("},\n")
 	}
-	fmt.Fprintf(b, "sums: true,\ntranspose: %sTranspose,\n", s.name)
-	fmt.Fprintf(b, "rank1: %s, rank: %s,\ndots: [maxDots][2]func(*dotArgs){\n", s.rankName(1),
-		s.rankName(stepRows))
+	fmt.Fprintf(b, "sums: true,\ntranspose: %sTranspose, copyA: %sCopyA, copyB: %sCopyB,\n",
+		s.name, s.name, s.name)
+	fmt.Fprintf(b, "rank1: %s, rank: %s, row: %s,\ndots: [maxDots][2]func(*dotArgs){\n",
+		s.rankName(1), s.rankName(stepRows), s.rowName())
 	for rows := 1; rows <= s.dots; rows++ {
 		fmt.Fprintf(b, "{%s, %s},\n", s.dotName(rows, 1), s.dotName(rows, dotCols))
 	}
