@@ -13,9 +13,11 @@
 //
 // To everything above, a loop is one operation: it is ordered, swapped around, computed again and
 // verified as any other. What follows from that is its limit: a frame is on the device as a whole,
-// and so is what the body reads of the operands. Where a loop's results are too much at once,
-// [Options.Segments] makes several operations of it, one after the other, between which what was
-// recorded is kept, swapped out or computed again as the planner likes.
+// and so is what the body reads of the operands. Where a loop's rows are too much at once, the
+// planner makes several operations of it, with the bits of the whole (package split), between which
+// what was recorded is kept, swapped out or computed again: a loop is a [graph.Sequence]. Each of
+// them begins with the states, and goes on with the sums, that the one before it left.
+// [Options.Segments] has it so in any case.
 //
 // # Gradients
 //

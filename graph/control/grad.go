@@ -18,6 +18,7 @@ type loop struct {
 	records          []graph.Value // what the states were at the beginning of each iteration
 	reverse          bool
 	count            graph.Value
+	of               span
 }
 
 // backward is how a loop's gradient goes back through an iteration.
@@ -88,7 +89,7 @@ func (b *backward) scan(dstates []graph.Value) (last, ys []graph.Value) {
 		xs = append(xs, b.drows[i])
 	}
 	return Scan(slices.Concat(b.in[:b.same], b.in[split+b.xs:]), states, xs, b.iteration,
-		Options{Reverse: !b.reverse, Count: b.count, Forward: true})
+		Options{Reverse: !b.reverse, Count: b.count, Forward: true, of: b.of})
 }
 
 // iteration is the loop's body.
@@ -190,7 +191,7 @@ func orZeros(d, like graph.Value) graph.Value {
 func (s scan) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	in := n.In
 	l := loop{body: s.Body, same: s.Same, states: s.States, xs: s.Xs, reverse: s.Reverse,
-		in: in}
+		in: in, of: s.span}
 	if s.Counted {
 		l.in, l.count = in[:len(in)-1], in[len(in)-1]
 	}

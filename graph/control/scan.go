@@ -18,11 +18,21 @@ type Options struct {
 	// takes on the device is as much less. 0 means 1.
 	Segments int
 	// Count, i32[], is how many iterations a Scan has, the first ones of those that there are
-	// elements for; rows that it does not reach are zeros. The zero Value: all. It is for one
-	// segment.
+	// elements for; rows that it does not reach are zeros. The zero Value: all.
 	Count graph.Value
 	// Forward records no states: a gradient has to run the loop once more.
 	Forward bool
+
+	of span // the loop that it is iterations of; none: it is all of it
+}
+
+// span is which iterations of a longer loop a loop is: from one on, of so many that a count may
+// have.
+type span struct{ From, Of int }
+
+// reached is how many iterations of a loop a count leaves to so many of them.
+func (s span) reached(count int32, length int) int {
+	return min(max(int(count)-s.From, 0), length)
 }
 
 // Scan runs a body for every element along axis 0 of some operands, xs, all of one length. The body
@@ -38,9 +48,6 @@ func Scan(same, states, xs []graph.Value,
 		return make([]graph.Value, len(states)), nil
 	}
 	length, operands, err := elements(same, states, xs)
-	if err == nil && o.Count.Valid() && o.Segments > 1 {
-		err = fmt.Errorf("a scan with a count has one segment")
-	}
 	if err != nil {
 		g.Fail(err)
 		return make([]graph.Value, len(states)), nil
@@ -57,7 +64,11 @@ func Scan(same, states, xs []graph.Value,
 		return make([]graph.Value, len(states)), make([]graph.Value, rows)
 	}
 	s := scan{Body: b, Length: length, Same: len(same), States: len(states), Xs: len(xs),
-		Lifted: len(lifted), Record: !o.Forward, Reverse: o.Reverse, Counted: o.Count.Valid()}
+		Lifted: len(lifted), Record: !o.Forward, Reverse: o.Reverse, Counted: o.Count.Valid(),
+		span: o.of}
+	if s.Of == 0 {
+		s.Of = length
+	}
 	if len(b.out) != s.States+rows {
 		g.Fail(fmt.Errorf("the body of a scan gives %d states, not %d", len(b.out)-rows, s.States))
 		return make([]graph.Value, len(states)), make([]graph.Value, rows)
@@ -126,12 +137,27 @@ type scan struct {
 	Length                   int
 	Same, States, Xs, Lifted int
 	Record, Reverse, Counted bool
+	span
 }
 
 func (scan) Name() string { return "scan" }
 
 // rows is how many results have a row of each iteration, but for records.
 func (s scan) rows() int { return len(s.Body.out) - s.States }
+
+// results is how many there are.
+func (s scan) results() int {
+	if s.Record {
+		return len(s.Body.out) + s.States
+	}
+	return len(s.Body.out)
+}
+
+// part is the scan of iterations lo to hi-1.
+func (s scan) part(lo, hi int) scan {
+	s.From, s.Length = s.From+lo, hi-lo
+	return s
+}
 
 // segments applies the scan to parts of what it goes along.
 func (s scan) segments(parts int, same, states, xs, lifted []graph.Value,
@@ -144,17 +170,18 @@ func (s scan) segments(parts int, same, states, xs, lifted []graph.Value,
 			k = parts - 1 - k
 		}
 		lo, hi := k*s.Length/parts, (k+1)*s.Length/parts
-		part := s
-		part.Length = hi - lo
 		in := append(append([]graph.Value{}, same...), last...)
 		for _, x := range xs {
-			in = append(in, ops.Slice(x, 0, lo, hi))
+			if parts > 1 {
+				x = ops.Slice(x, 0, lo, hi)
+			}
+			in = append(in, x)
 		}
 		in = append(in, lifted...)
 		if s.Counted {
 			in = append(in, count)
 		}
-		n := graph.Apply(part, in...)
+		n := graph.Apply(s.part(lo, hi), in...)
 		if n == nil {
 			return make([]graph.Value, s.States), make([]graph.Value, s.rows())
 		}
@@ -264,8 +291,8 @@ func (s scan) CheckData(in []tensor.View) error {
 	if !s.Counted || in[len(in)-1].Data == nil {
 		return nil
 	}
-	if n := in[len(in)-1].I32()[0]; n < 0 || int(n) > s.Length {
-		return fmt.Errorf("%d iterations of %d", n, s.Length)
+	if n := in[len(in)-1].I32()[0]; n < 0 || int(n) > s.Of {
+		return fmt.Errorf("%d iterations of %d", n, s.Of)
 	}
 	return nil
 }
@@ -286,7 +313,7 @@ func scanCPU(s scan, c *kernel.Call) error {
 	}
 	n := s.Length
 	if s.Counted {
-		n = int(c.In[len(c.In)-1].I32()[0])
+		n = s.reached(c.In[len(c.In)-1].I32()[0], s.Length)
 		for _, v := range c.Out[s.States:] {
 			clear(v.Data)
 		}

@@ -42,7 +42,8 @@ func While(same, states []graph.Value, bound int,
 	if c == nil {
 		return last, graph.Value{}
 	}
-	op := while{b, c, bound, len(same), len(states), len(lifted), len(more), !o.Forward}
+	op := while{b, c, bound, len(same), len(states), len(lifted), len(more), !o.Forward,
+		span{0, bound}}
 	made := graph.Apply(op,
 		slices.Concat(same, states, lifted, more)...)
 	if made == nil {
@@ -53,27 +54,43 @@ func While(same, states []graph.Value, bound int,
 
 // while has operands: Same that are the same, the states, the constants of the body and those of
 // the condition. Its results are the states, the number of iterations and, if it records, the
-// states that each iteration began with.
+// states that each iteration began with. One that goes on with another has one more operand, the
+// number of iterations before it, which is in its own number.
 type while struct {
 	Body, Condition            *Body
 	Bound                      int
 	Same, States, Lifted, More int
 	Record                     bool
+	span
 }
+
+// part is the loop of iterations lo to hi-1.
+func (w while) part(lo, hi int) while {
+	w.From, w.Bound = w.From+lo, hi-lo
+	return w
+}
+
+// before is how many operands say how many iterations there were.
+func (w while) before() int { return min(w.From, 1) }
 
 func (while) Name() string { return "while" }
 
 // Infer compares operands with the bodies'.
 func (w while) Infer(in []graph.Type) ([]graph.Type, error) {
 	fixed := w.Same + w.States
-	if want := fixed + w.Lifted + w.More; len(in) != want || w.Body == nil || w.Condition == nil {
+	want := fixed + w.Lifted + w.More + w.before()
+	if len(in) != want || w.Body == nil || w.Condition == nil {
 		return nil, fmt.Errorf("want %d operands, have %d", want, len(in))
 	}
 	if err := w.Body.matches(in[:fixed+w.Lifted]); err != nil {
 		return nil, err
 	}
-	if err := w.Condition.matches(slices.Concat(in[:fixed], in[fixed+w.Lifted:])); err != nil {
+	more := in[fixed+w.Lifted:][:w.More]
+	if err := w.Condition.matches(slices.Concat(in[:fixed], more)); err != nil {
 		return nil, err
+	}
+	if w.From > 0 && !same(in[len(in)-1], graph.Of(graph.I32)) {
+		return nil, fmt.Errorf("the number of iterations is %s, want i32[]", in[len(in)-1])
 	}
 	if t := w.Condition.out[0].Type(); !same(t, graph.Of(graph.Bool)) {
 		return nil, fmt.Errorf("its condition is %s, want bool[]", t)
@@ -121,7 +138,7 @@ func (w while) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	}
 	l := loop{body: w.Body, same: w.Same, states: w.States,
 		in: n.In[:w.Same+w.States+w.Lifted], count: n.Value(w.States),
-		records: results(n)[w.States+1:]}
+		of: w.span, records: results(n)[w.States+1:]}
 	copy(out, l.gradient(dout[:w.States], dout[w.States+1:]))
 	return out
 }
@@ -135,7 +152,7 @@ func whileCPU(w while, c *kernel.Call) error {
 	for i := w.Same; i < fixed; i++ {
 		copy(b.in[i].Data, c.In[i].Data)
 	}
-	seen := slices.Concat(c.In[:w.Same], b.in[w.Same:fixed], c.In[fixed+w.Lifted:])
+	seen := slices.Concat(c.In[:w.Same], b.in[w.Same:fixed], c.In[fixed+w.Lifted:][:w.More])
 	condition, err := w.Condition.machine(c.Scratch[w.Body.frame.bytes:], seen, c.Pool)
 	if err != nil {
 		return err
@@ -146,25 +163,37 @@ func whileCPU(w while, c *kernel.Call) error {
 		}
 	}
 	count := 0
-	for ; ; count++ {
-		if err := condition.run(); err != nil {
-			return fmt.Errorf("condition of iteration %d: %w", count, err)
-		}
-		if condition.result(0)[0] == 0 {
-			break
-		}
-		if count == w.Bound {
-			return fmt.Errorf("the loop is not over after %d iterations, its bound", w.Bound)
-		}
-		if err := w.iterate(b, c.Out, count); err != nil {
-			return fmt.Errorf("iteration %d: %w", count, err)
-		}
+	if w.From > 0 {
+		count = int(c.In[len(c.In)-1].I32()[0])
+	}
+	if count == w.From {
+		count, err = w.run(b, condition, c.Out)
 	}
 	for i := range w.States {
 		copy(c.Out[i].Data, b.in[w.Same+i].Data)
 	}
 	c.Out[w.States].I32()[0] = int32(count)
-	return nil
+	return err
+}
+
+// run goes on as long as the condition holds, and says how many iterations there were with those
+// before. At the end of its own it leaves the rest to those that go on with it, if there are any.
+func (w while) run(b, condition *machine, out []tensor.View) (count int, err error) {
+	for k := 0; k < w.Bound || w.From+k == w.Of; k++ {
+		if err := condition.run(); err != nil {
+			return 0, fmt.Errorf("condition of iteration %d: %w", w.From+k, err)
+		}
+		if condition.result(0)[0] == 0 {
+			return w.From + k, nil
+		}
+		if k == w.Bound {
+			return 0, fmt.Errorf("the loop is not over after %d iterations, its bound", w.Of)
+		}
+		if err := w.iterate(b, out, k); err != nil {
+			return 0, fmt.Errorf("iteration %d: %w", w.From+k, err)
+		}
+	}
+	return w.From + w.Bound, nil
 }
 
 // iterate runs the body once.

@@ -2,35 +2,14 @@ package ops
 
 import "github.com/gomem/gomem/graph"
 
-// Unfolder makes the nodes of [Unfold] in another graph.
-type Unfolder interface {
-	// Whole is what stands for an operand there.
-	Whole(v graph.Value) graph.Value
-	// Rows is what stands for steps lo to hi-1 of an operand, which are along its first axis.
-	Rows(v graph.Value, lo, hi int) graph.Value
-	// Part begins a part, of so many: what follows is of it.
-	Part(k, count int)
-	// Node are the results of a node that is named after what it computes, [MostResults] or more.
-	// Those that it has not, and all after an error, are no values.
-	Node(what string, op graph.Op, in ...graph.Value) []graph.Value
-}
+// mostResults is how many results nodes of an LSTM's part have at most.
+const mostResults = 5
 
-// MostResults is how many results nodes of a part have at most.
-const MostResults = 5
-
-// StepsOf says into which parts a recurrent operation can be cut along time, with its bits: the
+// begins says into which parts a recurrent operation can be cut along time, with its bits: the
 // steps at which they begin, the first of which is zero; and one past the last step. There is none
-// if it is none, or has too few steps. An LSTM's gradient adds up those of the weights for some
-// steps at a time, from the last, and its parts are these.
-func StepsOf(op graph.Op, in []graph.Type) []int {
-	op, _ = unrounded(op)
-	var s sequence
-	switch op.(type) {
-	case lstm:
-		s = sequenceOf(in[0], in[3], 0)
-	case lstmGrad:
-		s = sequenceOf(in[0], in[2], 0)
-	}
+// if it has too few steps. An LSTM's gradient adds up those of the weights for some steps at a
+// time, from the last, and its parts are these.
+func (s sequence) begins() []int {
 	if s.t*s.b*s.n*s.i == 0 || s.chunk() == s.t {
 		return nil
 	}
@@ -41,29 +20,59 @@ func StepsOf(op graph.Op, in []graph.Type) []int {
 	return append(begins, s.t)
 }
 
-// unrounded is an operation in f32, and which of its results are rounded to bfloat16.
-func unrounded(op graph.Op) (graph.Op, inBF16) {
-	if o, ok := op.(inBF16); ok {
-		return o.Op, o
+// parts are the steps of a sequence, and its parts.
+func (s sequence) parts() (steps, parts int) {
+	if begins := s.begins(); begins != nil {
+		return s.t, len(begins) - 1
 	}
-	return op, inBF16{}
+	return 1, 1
 }
 
-// Unfold makes an operation of which [StepsOf] tells the parts of these, one after the other as
-// they need each other. Each result is values that follow one another along its first axis.
-func Unfold(op graph.Op, in []graph.Value, u Unfolder) [][]graph.Value {
-	types := make([]graph.Type, len(in))
-	for i, v := range in {
-		types[i] = v.Type()
+// Steps are those of the products that add up the weights' gradient, whatever is asked for.
+func (o lstm) Steps(in, _ []graph.Type, _ int64) (steps, parts int) {
+	return sequenceOf(in[0], in[3], 0).parts()
+}
+
+// Steps are those of the products that add up the weights' gradient, whatever is asked for.
+func (o lstmGrad) Steps(in, _ []graph.Type, _ int64) (steps, parts int) {
+	return sequenceOf(in[0], in[2], 0).parts()
+}
+
+// Unfold makes the parts that Steps says.
+func (o lstm) Unfold(in []graph.Value, _ int, u graph.Unfolder) [][]graph.Value {
+	return unfolded(o, inBF16{}, in, u)
+}
+
+// Unfold makes the parts that Steps says.
+func (o lstmGrad) Unfold(in []graph.Value, _ int, u graph.Unfolder) [][]graph.Value {
+	return unfolded(o, inBF16{}, in, u)
+}
+
+// Steps are the operation's, if that is an LSTM.
+func (o inBF16) Steps(in, out []graph.Type, limit int64) (steps, parts int) {
+	switch op := o.Op.(type) {
+	case lstm:
+		return op.Steps(in, out, limit)
+	case lstmGrad:
+		return op.Steps(in, out, limit)
 	}
-	f := unfolding{Unfolder: u, begins: StepsOf(op, types), in: in}
-	op, f.rounded = unrounded(op)
+	return 1, 1
+}
+
+// Unfold makes the operation's parts, and rounds what is rounded.
+func (o inBF16) Unfold(in []graph.Value, _ int, u graph.Unfolder) [][]graph.Value {
+	return unfolded(o.Op, o, in, u)
+}
+
+// unfolded are the results of an LSTM or of its gradient in parts.
+func unfolded(op graph.Op, rounded inBF16, in []graph.Value, u graph.Unfolder) [][]graph.Value {
+	f := unfolding{Unfolder: u, rounded: rounded, in: in}
 	switch o := op.(type) {
 	case lstm:
-		f.sequence = sequenceOf(types[0], types[3], o.ForgetBias)
+		f.sequence = sequenceOf(in[0].Type(), in[3].Type(), o.ForgetBias)
 		return f.forward(o)
 	case lstmGrad:
-		f.sequence = sequenceOf(types[0], types[2], o.ForgetBias)
+		f.sequence = sequenceOf(in[0].Type(), in[2].Type(), o.ForgetBias)
 		return f.backward(o)
 	}
 	return nil
@@ -71,10 +80,9 @@ func Unfold(op graph.Op, in []graph.Value, u Unfolder) [][]graph.Value {
 
 // unfolding is Unfold under way.
 type unfolding struct {
-	Unfolder
+	graph.Unfolder
 	sequence
-	rounded inBF16
-	begins  []int
+	rounded inBF16 // which results are rounded to bfloat16
 	in      []graph.Value
 }
 
@@ -87,7 +95,7 @@ func (f unfolding) node(what string, op graph.Op, round uint8, in ...graph.Value
 	if halves {
 		op = inBF16{op, round}
 	}
-	return f.Node(what, op, in...)
+	return f.Node(mostResults, what, op, in...)
 }
 
 // one is the only result of a node.
@@ -103,9 +111,10 @@ func (f unfolding) forward(o lstm) [][]graph.Value {
 	wx, wh := f.Rows(w, 0, f.i), f.Rows(w, f.i, f.i+f.n)
 	round := f.bit(2, 0) | f.bit(0, 1) | f.bit(1, 2)
 	out := make([][]graph.Value, 3)
-	for k, lo := range f.begins[:len(f.begins)-1] {
-		f.Part(k+1, len(f.begins)-1)
-		gates := f.one("inputs", lstmInputs{f.t}, f.Rows(f.in[0], lo, f.begins[k+1]), wx, bias)
+	begins := f.begins()
+	for k, lo := range begins[:len(begins)-1] {
+		f.Part(k+1, len(begins)-1)
+		gates := f.one("inputs", lstmInputs{f.t}, f.Rows(f.in[0], lo, begins[k+1]), wx, bias)
 		r := f.node("steps", lstmSteps(o), round, gates, wh, h, c)
 		for i, v := range []graph.Value{r[1], r[2], r[0]} {
 			out[i] = append(out[i], v)
@@ -126,7 +135,7 @@ func (f unfolding) flat(what string, v graph.Value) graph.Value {
 		return v
 	}
 	t := v.Type()
-	return f.Node(what, Shaped(graph.RowsOf(t, 2, t.Size(0)*t.Size(1))), v)[0]
+	return f.Node(1, what, Shaped(graph.RowsOf(t, 2, t.Size(0)*t.Size(1))), v)[0]
 }
 
 func (f unfolding) backward(o lstmGrad) [][]graph.Value {
@@ -136,9 +145,10 @@ func (f unfolding) backward(o lstmGrad) [][]graph.Value {
 	dwx, dwh, dbias := f.zeros("dwx", f.i, width), f.zeros("dwh", f.n, width),
 		f.zeros("dbias", 1, width)
 	sum := matMulPart{MatMul: matMul{TransA: true}, Add: true}
-	dx := make([]graph.Value, len(f.begins)-1)
+	begins := f.begins()
+	dx := make([]graph.Value, len(begins)-1)
 	for k := len(dx) - 1; k >= 0; k-- {
-		lo, hi := f.begins[k], f.begins[k+1]
+		lo, hi := begins[k], begins[k+1]
 		f.Part(k+1, len(dx))
 		rows, before := (hi-lo)*f.b, f.Whole(f.in[3])
 		if lo > 0 {
@@ -166,7 +176,7 @@ func (f unfolding) backward(o lstmGrad) [][]graph.Value {
 
 // shaped is a value with axes of these sizes.
 func (f unfolding) shaped(what string, v graph.Value, sizes ...int) graph.Value {
-	return f.Node(what, reshape{sized(sizes)}, v)[0]
+	return f.Node(1, what, reshape{sized(sizes)}, v)[0]
 }
 
 // as is a value of f32, rounded or not.
@@ -174,5 +184,5 @@ func (f unfolding) as(v graph.Value, round uint8) graph.Value {
 	if round == 0 {
 		return v
 	}
-	return f.Node("rounded", cast{graph.BF16}, v)[0]
+	return f.Node(1, "rounded", cast{graph.BF16}, v)[0]
 }

@@ -61,18 +61,24 @@
 //
 // # Sequences
 //
-// An LSTM as one operation makes the gates of all steps, which are most of what it needs, and its
-// gradient reads them. Those that need more than the limit are cut along time, before all else:
-// into operations on some steps each, of which each takes the state that the one before it leaves.
-// One makes what the input gives to the gates, the next runs the steps; each needs a half of the
-// weights. Backward, one makes the gradients of the gates, and products those of the input and of
-// the weights, the rows for the input and those for the state in values of their own. These are
-// joined where updates are.
+// What goes along a sequence step by step, a [graph.Sequence], is made some steps at a time where
+// it needs more than the limit, before all else: into operations on some steps each, of which each
+// takes the state that the one before it leaves. What one of them keeps for its gradient can be
+// away, or be computed again, while others run. Sequences of one length that read each other's rows
+// are cut at the same steps.
 //
-// Bits stay: the product with the input sums as that of all steps does. The gradient of the weights
-// is added up by products of some hundred rows each, from the last steps to the first, by the
-// definition of the operation; the parts are the steps of one product. So a sequence of fewer rows
-// stays whole.
+// A loop (package control) gives its parts its body, and its gradient is one, too, whose sums over
+// steps are a state: so its bits stay wherever it is cut, and it says into how many parts by its
+// sizes: as many as meet the limit, or with which its rows are a sixteenth of the rest.
+//
+// An LSTM as one operation makes the gates of all steps, which are most of what it needs, and its
+// gradient reads them. One operation of a part makes what the input gives to the gates, the next
+// runs the steps; each needs a half of the weights. Backward, one makes the gradients of the gates,
+// and products those of the input and of the weights, the rows for the input and those for the
+// state in values of their own. These are joined where updates are. Its bits stay: the product with
+// the input sums as that of all steps does. The gradient of the weights is added up by products of
+// some hundred rows each, from the last steps to the first, by the definition of the operation; the
+// parts are the steps of one product. So a sequence of fewer rows stays whole.
 //
 // # What is not done
 //

@@ -3,15 +3,15 @@ package split
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 )
 
-// unfold builds the graph that computes the fetches and applies the updates of g, in which LSTMs
-// over sequences that need more than limit bytes are computed some steps at a time, and their
-// gradients likewise, by operations that need one half of the weights each, or of their gradient.
-// There is none if there is no such LSTM.
+// unfold builds the graph that computes the fetches and applies the updates of g, in which
+// sequences that need more than limit bytes are computed some steps at a time. There is none if
+// there is no such sequence.
 func unfold(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 	limit int64) (*Result, error) {
 	if err := check(g, fetches, updates); err != nil {
@@ -42,12 +42,13 @@ type unfolding struct {
 	part   string                        // of it, as names say it
 }
 
-// chosen are the recurrent operations that need more than the limit, by node, and those that read
-// the same gates: these would have to be joined for them.
-func (u *unfolding) chosen(limit int64) map[graph.NodeID]bool {
+// chosen are the sequences that need more than the limit, by node, and those that read rows of
+// these: they would have to be joined for them. It says into how many parts to cut each: all of
+// one length into as many, so that what one makes in parts another reads in the same ones.
+func (u *unfolding) chosen(limit int64) map[graph.NodeID]int {
 	large, of := map[graph.NodeID]bool{}, map[graph.NodeID]graph.NodeID{}
 	for _, n := range u.g.Nodes() {
-		if !u.live[n.ID] || n.Leaf() || ops.StepsOf(n.Op, n.InTypes()) == nil {
+		if steps, _ := u.steps(n, limit); steps < 2 {
 			continue
 		}
 		of[n.ID] = n.ID
@@ -58,13 +59,26 @@ func (u *unfolding) chosen(limit int64) map[graph.NodeID]bool {
 		}
 		large[of[n.ID]] = large[of[n.ID]] || u.needs[n.ID] > limit
 	}
-	chosen := map[graph.NodeID]bool{}
+	chosen, most := map[graph.NodeID]int{}, map[int]int{}
 	for id, first := range of {
 		if large[first] {
-			chosen[id] = true
+			steps, parts := u.steps(u.g.Node(id), limit)
+			chosen[id], most[steps] = steps, max(most[steps], parts)
 		}
 	}
+	for id, steps := range chosen {
+		chosen[id] = most[steps]
+	}
 	return chosen
+}
+
+// steps are those of a sequence, and its parts; one of what cannot be cut.
+func (u *unfolding) steps(n *graph.Node, limit int64) (steps, parts int) {
+	op, ok := n.Op.(graph.Sequence)
+	if !ok || !u.live[n.ID] {
+		return 1, 1
+	}
+	return op.Steps(n.InTypes(), n.Out, limit)
 }
 
 // early is what more than updates reads, or views of it.
@@ -85,7 +99,7 @@ func early(g *graph.Graph, fetches []graph.Value) map[graph.Value]bool {
 	return early
 }
 
-func (u *unfolding) build(chosen map[graph.NodeID]bool) {
+func (u *unfolding) build(chosen map[graph.NodeID]int) {
 	for _, n := range u.g.Nodes() {
 		u.names[n.Name] = true
 		if n.Leaf() {
@@ -95,9 +109,9 @@ func (u *unfolding) build(chosen map[graph.NodeID]bool) {
 	for _, n := range u.g.Nodes() {
 		switch {
 		case n.Leaf() || !u.live[n.ID] || u.err != nil:
-		case chosen[n.ID]:
+		case chosen[n.ID] > 1:
 			u.at, u.part = n, ""
-			for i, pieces := range ops.Unfold(n.Op, n.In, u) {
+			for i, pieces := range n.Op.(graph.Sequence).Unfold(n.In, chosen[n.ID], u) {
 				u.pieces[n.Value(i)] = pieces
 			}
 		default:
@@ -191,12 +205,13 @@ func (u *unfolding) Rows(v graph.Value, lo, hi int) graph.Value {
 func (u *unfolding) Part(k, count int) { u.part = partName(k, count) }
 
 // Node are the results of a node of a part.
-func (u *unfolding) Node(what string, op graph.Op, in ...graph.Value) []graph.Value {
-	out := make([]graph.Value, ops.MostResults)
+func (u *unfolding) Node(results int, what string, op graph.Op,
+	in ...graph.Value) []graph.Value {
+	out := make([]graph.Value, results)
 	if u.part != "" {
-		what += "/" + u.part
+		what = strings.TrimPrefix(what+"/"+u.part, "/")
 	}
-	if n := u.copy(u.at, u.name(u.at, what), op, in...); n != nil {
+	if n := u.copy(u.at, u.name(u.at, what), op, slices.Clone(in)...); n != nil {
 		for i := range n.Out {
 			out[i] = n.Value(i)
 		}
