@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -152,6 +153,7 @@ func (n *Net) bind(sizes map[string]int) error {
 		for i := range v.Shape {
 			kind.Shape = append(kind.Shape, graph.Dim{Size: size(v, i)})
 		}
+		nameAxes(kind.Shape, v.Shape)
 		if err := kind.Check(); err != nil {
 			return fmt.Errorf("input %q: %w", v.Name, err)
 		}
@@ -175,6 +177,19 @@ func (n *Net) bind(sizes map[string]int) error {
 	}
 	return nil
 }
+
+// nameAxes gives axes their symbols, by which layouts divide them, but for those that are no word or
+// are there twice.
+func nameAxes(shape []graph.Dim, axes []onnx.Dim) {
+	for i, d := range axes {
+		twice := slices.IndexFunc(axes, func(e onnx.Dim) bool { return e.Symbol == d.Symbol }) < i
+		if word.MatchString(d.Symbol) && !twice {
+			shape[i].Name = d.Symbol
+		}
+	}
+}
+
+var word = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // UnboundError says which symbolic axes have no size.
 type UnboundError struct{ Symbols []string }

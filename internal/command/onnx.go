@@ -261,13 +261,13 @@ func (x *network) loss(m *nn.Model, c *nn.Ctx) (loss graph.Value, metrics []nn.M
 		return loss, nil, m.Graph.Err()
 	}
 	t := y.Type()
-	kind := tensor.Of(graph.F32, t.Sizes()...)
+	kind := tensor.Named(graph.F32, t.Shape...)
 	if x.flags.Loss == "cross-entropy" {
 		if t.Rank() < 2 {
 			return loss, nil, usagef("--loss cross-entropy: the output is %s: want the logits of "+
 				"classes along its last axis", t)
 		}
-		x.classes, kind = t.Size(-1), tensor.Of(graph.I32, t.Sizes()[:t.Rank()-1]...)
+		x.classes, kind = t.Size(-1), tensor.Named(graph.I32, t.Shape[:t.Rank()-1]...)
 	}
 	if !x.target.Valid() {
 		x.target = m.InputOf(cmp.Or(x.flags.Target, usualTarget), kind)

@@ -368,3 +368,30 @@ func TestNetworkPage(t *testing.T) {
 		t.Errorf("%d commands have made %s", found, have)
 	}
 }
+
+// TestNetworkOfWorkers: workers train a file's network, by a ring and by servers to the same bits,
+// and on a mesh, whose layout names the file's axes, as one process does in slices.
+func TestNetworkOfWorkers(t *testing.T) {
+	withNetworks(t)
+	run := with(append([]string{"train"}, strings.Fields(mlp)...), "--batch", "8", "--steps", "4",
+		"--json")
+	weights := func(more ...string) string {
+		t.Helper()
+		o := gather(t, inMemory{}, with(run, more...)...)
+		o.stderr = "" // nothing is held out
+		s := summaryOf(t, o)
+		if s["predicted_device_peak_bytes"] != s["actual_device_peak_bytes"] {
+			t.Errorf("%v: %v", more, s)
+		}
+		return s["weights_sha256"].(string)
+	}
+	if weights("--local", "2", "--sync", "ring") != weights("--local", "2", "--sync", "ps") {
+		t.Error("a ring and servers differ")
+	}
+	if weights("--local", "2", "--mesh", "batch:2x1") != weights("--mesh", "batch:2") {
+		t.Error("a mesh of two processes is not that of one")
+	}
+	if weights("--mesh", "n:2", "--layout", "batch=n") != weights("--mesh", "batch:2") {
+		t.Error("another name of the mesh's axis gives other weights")
+	}
+}
