@@ -54,7 +54,8 @@ func (e *exporter) hiding(other float32) string { return e.hidingOf("x", other) 
 func hiddenRow(t *testing.T, form func(e *exporter) string, zeroed bool) float32 {
 	t.Helper()
 	e := &exporter{names: map[graph.Value]string{}, taken: map[string]bool{}}
-	row, mask := tensor.FromF32([]float32{1, 2, 3, 4}, 1, 4), tensor.New(tensor.Of(tensor.Bool, 1, 4))
+	row := tensor.FromF32([]float32{1, 2, 3, 4}, 1, 4)
+	mask := tensor.New(tensor.Of(tensor.Bool, 1, 4))
 	e.file.Inputs = append(e.file.Inputs, described("x", row.Type), described("mask", mask.Type))
 	y := e.made("Softmax", attributes{"axis": -1}, form(e))
 	if zeroed {

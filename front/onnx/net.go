@@ -178,8 +178,8 @@ func (n *Net) bind(sizes map[string]int) error {
 	return nil
 }
 
-// nameAxes gives axes their symbols, by which layouts divide them, but for those that are no word or
-// are there twice.
+// nameAxes gives axes their symbols, by which layouts divide them, but for those that are no word
+// or are there twice.
 func nameAxes(shape []graph.Dim, axes []onnx.Dim) {
 	for i, d := range axes {
 		twice := slices.IndexFunc(axes, func(e onnx.Dim) bool { return e.Symbol == d.Symbol }) < i
