@@ -187,9 +187,11 @@ var large = []Shape{
 	square(1, 60, 5, 64, 3, 1, 1),  // multiplied in two parts
 	square(3, 16, 13, 64, 3, 1, 1), // of several images
 	square(3, 40, 14, 130, 1, 1, 0),
-	square(1, 66, 9, 60, 3, 2, 1),   // of several views
-	square(5, 512, 2, 130, 1, 1, 0), // with copied filters
-	square(2, 40, 36, 70, 1, 2, 0),  // of some rows of an image
+	square(1, 66, 9, 60, 3, 2, 1),     // of several views
+	square(5, 512, 2, 130, 1, 1, 0),   // with copied filters
+	square(2, 40, 36, 70, 1, 2, 0),    // of some rows of an image
+	square(2, 3, 40, 17, 8, 8, 0),     // patches side by side
+	square(1, 19, 161, 30, 10, 10, 0), // of some rows of an image at a time
 	grouped(2, 2, 40, 9, 128, 3),
 	depthwise(2, 19, 40, 3, 1, 1),
 	depthwise(2, 5, 40, 3, 2, 1),

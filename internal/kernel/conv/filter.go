@@ -33,6 +33,9 @@ const partsSize = 1 << 20
 
 // filterWayOf chooses how dw is computed.
 func filterWayOf(s Shape) filterWay {
+	if s.tiled() {
+		return newTilePlan(s)
+	}
 	p := forwardPlan(s)
 	if p.usePatchFilter() {
 		return newPatchFilterPlan(p)

@@ -21,6 +21,7 @@ const (
 	patches
 	products // of matrices as they stand
 	dots     // of single channels
+	tiles    // patches side by side
 )
 
 // OrderForward is the order of Forward.
@@ -71,6 +72,8 @@ func OrderGradFilter(s Shape) Order {
 			o.way = dots
 		}
 		return o
+	case *tilePlan:
+		return Order{way: tiles, product: p.product().Order(), lines: p.lines}
 	case *patchFilterPlan:
 		return Order{way: patches, images: p.images, lines: p.blockRows}
 	}
