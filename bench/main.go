@@ -4,6 +4,7 @@
 //	go run ./bench fig6.4      device memory and step time by stage (thesis, figure 6.4)
 //	go run ./bench overhead    the executor beside a plain loop of the same kernels
 //	go run ./bench mesh        the smallest device budget by the shape of a mesh
+//	go run ./bench constants   constants as stated, folded, and computed again
 //	go run ./bench planning    planning time of the base model and of larger graphs
 //	go run ./bench searches    planning time of the policy auto
 //	go run ./bench curves      simulated step time over less and less memory
@@ -58,6 +59,7 @@ func plain(print func(ctx context.Context, w io.Writer) error) table {
 
 func tables() map[string]table {
 	return map[string]table{
+		"constants": plain(constants),
 		"curves":    {curves, true},
 		"fig6.4":    plain(figure64),
 		"mesh":      plain(meshes),

@@ -103,7 +103,8 @@ func (p *Planned) variants(o Options, known *Planned) ([]variant, error) {
 	}
 	// That the parts of an operation come to its bits is a promise of the reference's kernels.
 	if o.Policy.Searches() && o.Device == nil {
-		list = append(list, cuts(plain, o)...)
+		parts := cuts(plain, o)
+		list = append(append(list, parts...), unfoldedCut(o, parts)...)
 	}
 	if !o.NoFusion {
 		list = append(list, variant{name: asPlain, make: unchanged})

@@ -18,7 +18,7 @@
 // on the way to it is gone. Not replaced are
 //
 //   - what is no more than moved and gets larger by it, such as a number that fills an array, or a
-//     mask: that is what [Unfold] makes of constants;
+//     mask: that is what [Unfold] makes of constants, of those that were folded, too;
 //   - what takes many operations or bytes to compute, since planning waits for it.
 //
 // If a kernel refuses its operands nothing is folded, and the step says so as ever.

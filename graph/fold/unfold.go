@@ -20,14 +20,16 @@ const (
 
 // Unfold builds the graph that computes the fetches and applies the updates of g in which large
 // constants are computed from small ones, where their bytes are of a kind that the package knows.
-// runs says which operations the device runs, to the bits of the kernels here. The graph has all
-// inputs and variables of g, in their order, and of the rest what is needed. The error is g's own.
-func Unfold(runs func(graph.Op) bool, g *graph.Graph, fetches []graph.Value,
-	updates []graph.NodeID) (*Result, error) {
+// runs says which operations the device runs, to the bits of the kernels here, and which of the
+// constants are to be looked at. The graph has all inputs and variables of g, in their order, and
+// of the rest what is needed. The error is g's own.
+func Unfold(runs func(graph.Op) bool, which func(*graph.Node) bool, g *graph.Graph,
+	fetches []graph.Value, updates []graph.NodeID) (*Result, error) {
 	if err := g.Verify(); err != nil {
 		return nil, err
 	}
-	u := &unfolder{Result: newResult(g), runs: runs, made: map[graph.NodeID]*made{}}
+	u := &unfolder{Result: newResult(g), runs: runs, which: which,
+		made: map[graph.NodeID]*made{}}
 	live := g.Ancestors(roots(fetches, updates))
 	for _, v := range fetches {
 		live[v.Node.ID] = true
@@ -51,8 +53,9 @@ func Unfold(runs func(graph.Op) bool, g *graph.Graph, fetches []graph.Value,
 // unfolder makes the graph.
 type unfolder struct {
 	*Result
-	runs func(graph.Op) bool
-	made map[graph.NodeID]*made // by the constant's ID
+	runs  func(graph.Op) bool
+	which func(*graph.Node) bool
+	made  map[graph.NodeID]*made // by the constant's ID
 }
 
 // made is what stands for a constant that is made.
@@ -155,7 +158,7 @@ type generator struct {
 
 // generator is that of a constant, if it has one and the device runs it.
 func (u *unfolder) generator(n *graph.Node) (generator, bool) {
-	if n.Out[0].Bytes() < leastLarge {
+	if n.Out[0].Bytes() < leastLarge || !u.which(n) {
 		return generator{}, false
 	}
 	for _, by := range propose(n.Data) {
