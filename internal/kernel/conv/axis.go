@@ -89,6 +89,11 @@ func (a *axis) measure() {
 	}
 }
 
+// plain says that a plane is the source as it stands.
+func (a *axis) plain() bool {
+	return a.step == 1 && a.first == 0 && a.span == a.out && a.src == a.out
+}
+
 // ceil returns x/y rounded up.
 func ceil(x, y int) int { return (x + y - 1) / y }
 

@@ -38,12 +38,14 @@
 // reordered by taps and are read again for every image. There the matrix of the
 // textbook is written after all, for a block of about 400 places of several images,
 // from the planes: a row for every channel and tap, in the order of the filters,
-// which are read where they lie. All threads share that panel. It costs a copy of an
-// element for every tap, little beside the product with 64 channels and more of the
-// destination. The same holds of images with a handful of channels, whose taps are
-// too short for products of their own, and of filters of one element with a stride,
-// where the copy takes the places that count. A block of one image is computed where
-// it belongs in the destination.
+// which are read where they lie. All threads share that panel, and each multiplies it
+// by filters of its own, as many as it can have: it is larger than a core's caches,
+// and what is copied of it to them is read often. It costs a copy of an element for
+// every tap, little beside the product with 64 channels and more of the destination.
+// The same holds of images with a handful of channels, whose taps are too short for
+// products of their own, and of filters of one element with a stride, where the copy
+// takes the places that count. A block of one image is computed where it belongs in
+// the destination.
 //
 // For the gradient of the filter the panel is transposed in registers: a row for
 // every place, a column for every channel and tap. The left operand is the gradient

@@ -13,7 +13,7 @@ type patchPlan struct {
 	whole       bool // one view, of all taps
 	plain       bool // a channel's planes are its rows of the panel
 	direct      bool // products are computed where they belong in the destination
-	copied      bool // the filters of a product are copied
+	copied      bool // the filters of a product are copied; else gemm does, if it pays
 	filterPitch int  // elements from a row of the copy to the next
 	panelPitch  int  // from a row of the panel to the next
 }
@@ -25,7 +25,8 @@ const (
 	manyChannels = 64  // of a destination that pay for a panel
 	patchPlaces  = 400 // columns of a panel
 	patchRows    = 512 // rows of a panel multiplied at a time
-	patchDst     = 32  // least channels of a destination in a task
+	leastDst     = 32  // channels of a destination in a task
+	mostDst      = 256
 	setStride    = 512 // a multiple of it between rows has them fall into few sets of the cache
 )
 
@@ -55,17 +56,25 @@ func newPatchPlan(pl *plan) *patchPlan {
 		}
 	}
 	p.chunk = split(p.srcC, max(1, patchRows/p.taps))
-	p.dstBlock = split(p.dstC, max(patchDst, ceil(p.dstC, enough)))
-	if p.alone() {
-		p.dstBlock = p.dstC
-	}
 	p.whole = len(p.views) == 1 && len(p.views[0].terms) == p.taps
 	p.plain = p.taps == 1 && p.pitch == p.cols.out && p.imageRows == p.rows.out &&
 		p.channel == p.panelPitch
 	p.direct = p.whole && p.images == 1 && p.chunk == p.srcC
-	p.copied = p.backward || p.srcC*p.taps%setStride == 0
+	if p.copied = p.taps > 1; !p.backward {
+		p.copied = p.srcC*p.taps%setStride == 0
+	}
 	p.filterPitch = ceil(p.chunk*p.taps, 16)*16 + 16
 	return p
+}
+
+// divide chooses the channels of a task: as many as there are threads for, since every
+// task goes through the whole panel, which is larger than the caches of a core. It changes
+// no bit of the result.
+func (p *patchPlan) divide(threads int) {
+	p.dstBlock = p.dstC
+	if !p.alone() {
+		p.dstBlock = split(p.dstC, min(mostDst, max(leastDst, ceil(p.dstC, threads))))
+	}
 }
 
 // alone says that a task makes the panel that it uses, and no other task does.
@@ -95,21 +104,26 @@ func (p *patchPlan) slotSize() int {
 	return max(p.channel, p.productSize())
 }
 
-// slots is the number of threads that have work at a time.
-func (p *patchPlan) slots() int {
+// slots is how many of so many threads have work at a time.
+func (p *patchPlan) slots(threads int) int {
 	if p.alone() {
-		return min(MaxThreads, p.groups*p.imageBlocks*p.rowBlocks)
+		return min(threads, p.groups*p.imageBlocks*p.rowBlocks)
 	}
-	return min(MaxThreads, max(ceil(p.srcC, expandChannels), ceil(p.dstC, p.dstBlock)))
+	return min(threads, max(ceil(p.srcC, expandChannels), ceil(p.dstC, p.dstBlock)))
 }
 
-// scratch is the elements of workspace that a destination takes.
+// scratch is the elements of workspace that a destination takes, with any number of
+// threads.
 func (p *patchPlan) scratch() int {
-	size := p.zerosSize() + p.slots()*p.slotSize()
+	size := 0
+	for threads := 1; threads <= MaxThreads; threads++ {
+		p.divide(threads)
+		size = max(size, p.slots(threads)*p.slotSize())
+	}
 	if !p.alone() {
 		size += p.panelSize()
 	}
-	return size
+	return p.zerosSize() + size
 }
 
 // expandChannels is the source channels that a task copies to the panel.
@@ -128,6 +142,7 @@ type patchWork struct {
 // run computes the destination.
 func (p *patchPlan) run(threads *pool.Pool, f filter, src, dst, scratch []float32) {
 	scratch = scratch[:p.scratch()]
+	p.divide(min(threads.Threads(), MaxThreads))
 	w := &patchWork{patchPlan: p, filter: f, src: src, dst: dst, zeros: scratch[:p.zerosSize()]}
 	clear(w.zeros)
 	w.slots = scratch[p.zerosSize():]
@@ -238,6 +253,9 @@ func (w *patchWork) sum(s *gemm.Sum, v *view, channels int) {
 	} else {
 		s.K, s.ColA, s.RowB, s.Terms = channels, w.taps, w.taps*w.panelPitch, v.sum
 	}
+	if w.taps == 1 && !w.copied { // backward the filters' columns are read
+		s.ColA = w.filter.src
+	}
 	s.Compute()
 }
 
@@ -246,16 +264,13 @@ func (w *patchWork) sum(s *gemm.Sum, v *view, channels int) {
 // adjacent.
 func (w *patchWork) packFilters(to []float32, g, d0, d1, c0, c1 int) {
 	from := w.group(w.plan, g)
-	switch {
-	case !w.backward:
+	if !w.backward {
 		takeRows(to, w.filterPitch, from[d0*w.filter.dst+c0*w.taps:], w.filter.dst, d1-d0,
 			(c1-c0)*w.taps, 1)
-	case w.taps == 1:
-		gemm.Transpose(to, w.filterPitch, from[c0*w.filter.src+d0:], w.filter.src, c1-c0, d1-d0)
-	default:
-		for c := c0; c < c1; c++ {
-			takeRows(to[(c-c0)*w.taps:], w.filterPitch, from[c*w.filter.src+d0*w.taps:], w.taps,
-				d1-d0, w.taps, 1)
-		}
+		return
+	}
+	for c := c0; c < c1; c++ {
+		takeRows(to[(c-c0)*w.taps:], w.filterPitch, from[c*w.filter.src+d0*w.taps:], w.taps,
+			d1-d0, w.taps, 1)
 	}
 }

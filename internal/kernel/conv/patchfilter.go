@@ -23,32 +23,37 @@ const strip = 16
 const (
 	panelColumns = 128
 	panelPlaces  = 1024
-	mostFilters  = 512 // output channels of a task
-	leastFilters = 128 // and if there are too few tasks
-	fewTasks     = 8   // below which places are better divided, too
+	panelSize    = 1 << 16 // elements of a panel, beyond which it has half the columns
+	mostFilters  = 512     // output channels of a task
+	leastFilters = 128     // and if there are too few tasks
+	fewTasks     = 8       // below which places are better divided, too
 )
 
 // usePatchFilter says whether the gradient of w is better computed from patches.
 func (p *plan) usePatchFilter() bool {
 	q := &patchFilterPlan{plan: p}
-	q.divide()
+	q.divide(panelColumns)
 	return p.srcC > 1 && p.dstC >= manyChannels && q.tasks() >= fewTasks
 }
 
 // newPatchFilterPlan is the plan of the gradient of w.
 func newPatchFilterPlan(pl *plan) *patchFilterPlan {
 	p := &patchFilterPlan{plan: pl}
-	p.divide()
+	p.divide(panelColumns)
 	p.cutDense(panelPlaces)
+	if panelColumns*p.images*p.places() > panelSize {
+		// Every row of tiles reads the panel: from the L3 cache, if the L2 has no room.
+		p.divide(panelColumns / 2)
+	}
 	p.listViews()
 	p.panelPitch = 16 * (p.inBlock*p.taps/16 + 1 | 1) // an odd number of lines, as in a channel
 	p.stripPitch = ceil(p.places(), 16)*16 + 16
 	return p
 }
 
-// divide chooses the channels of a task.
-func (p *patchFilterPlan) divide() {
-	p.inBlock = split(p.srcC, max(1, panelColumns/p.taps))
+// divide chooses the channels of a task, for a panel of so many columns.
+func (p *patchFilterPlan) divide(columns int) {
+	p.inBlock = split(p.srcC, max(1, columns/p.taps))
 	limit := mostFilters
 	for p.outBlock = split(p.dstC, limit); p.tasks() < enough &&
 		limit > leastFilters; p.outBlock = split(p.dstC, limit) {
@@ -106,14 +111,32 @@ func (w *patchFilterWork) task(i int, slot []float32) {
 	}
 	for j := range w.imageBlocks * w.rowBlocks {
 		b := w.place(j)
-		w.fill(planes, w.x, b, g*w.srcC+c0, g*w.srcC+c1)
-		for image := range b.images {
-			w.panel(panel[image*w.size()*w.panelPitch:], patches,
-				planes[image*w.imageRows*w.pitch:], b, s.N)
+		if w.stands() {
+			w.transpose(panel, b, g*w.srcC+c0, g*w.srcC+c1)
+		} else {
+			w.fill(planes, w.x, b, g*w.srcC+c0, g*w.srcC+c1)
+			for image := range b.images {
+				w.panel(panel[image*w.size()*w.panelPitch:], patches,
+					planes[image*w.imageRows*w.pitch:], b, s.N)
+			}
 		}
 		s.K, s.Add, s.Terms = b.rows*w.cols.out, j > 0, w.terms[:b.images]
 		s.A = w.dy[((b.image*w.groups+g)*w.dstC+o0)*w.size()+b.row*w.cols.out:]
 		s.Compute()
+	}
+}
+
+// stands says whether the panel is x as it stands, transposed.
+func (w *patchFilterWork) stands() bool {
+	return w.x.BF16 == nil && w.taps == 1 && w.rows.plain() && w.cols.plain()
+}
+
+// transpose writes the panel of channels c0 … c1 of such an x.
+func (w *patchFilterWork) transpose(panel []float32, b place, c0, c1 int) {
+	for image := range b.images {
+		from := w.x.F32[((b.image+image)*w.groups*w.srcC+c0)*w.size()+b.row*w.cols.out:]
+		gemm.Transpose(panel[image*w.size()*w.panelPitch:], w.panelPitch, from, w.size(), c1-c0,
+			b.rows*w.cols.out)
 	}
 }
 

@@ -50,17 +50,51 @@ func (s *Sum) compute(set *isa) {
 	if columns < s.N {
 		columns = ceil(columns, set.cols()) * set.cols()
 	}
+	at := s.packA(set, w, height)
 	for n := 0; n < s.N; n += columns {
+		end := min(n+columns, s.N)
+		at.b = s.packB(set, w, n, end)
 		for m := 0; m < s.M; m += height {
-			s.rows(set, w, m, min(m+height, s.M), n, min(n+columns, s.N))
+			s.rows(set, w, at, m, min(m+height, s.M), n, end)
 		}
 	}
 	w.forget()
 	workers.Put(w)
 }
 
+// packed is where copies of a sum's operands are: nil if there are none.
+type packed struct{ a, b unsafe.Pointer }
+
+// packSumK is the least rows of B that pay for a copy.
+const packSumK = 64
+
+// packA copies an A with contiguous columns to panels, for the reasons that products do.
+func (s *Sum) packA(set *isa, w *worker, height int) packed {
+	if w.stepA = 4 * height * s.RowA; !set.copyT || len(s.Terms) > 1 || s.RowA != 1 ||
+		s.ColA == 1 || s.M > copyRows || s.K > kBlock || s.N <= set.cols() {
+		return packed{}
+	}
+	w.blockA = lazily(w.blockA, blockSize)
+	w.packA(set, w.blockA, unsafe.Pointer(&s.A[s.Terms[0].A]), 4*s.ColA, s.M, s.K, height)
+	w.tile.ars, w.tile.acs, w.stepA = 4, 4*height, 4*(height*s.K+panelPad)
+	return packed{a: unsafe.Pointer(&w.blockA[0])}
+}
+
+// packB copies columns n0 … n1 of B to panels, if there are rows enough to use them: B
+// is often a panel of patches in the L3 cache, with rows pages apart.
+func (s *Sum) packB(set *isa, w *worker, n0, n1 int) unsafe.Pointer {
+	if len(s.Terms) > 1 || s.M <= readsB*set.rows || s.K < packSumK || s.K > kBlock ||
+		s.N <= set.cols() {
+		return nil
+	}
+	panel := set.cols()*s.K + panelPad
+	w.packRows(set, panel, unsafe.Pointer(&s.B[s.Terms[0].B+n0]), 4*s.RowB, n1-n0, s.K)
+	w.tile.bs, w.tile.bpanel = 4*set.cols(), 4*panel
+	return unsafe.Pointer(&w.buffer[0])
+}
+
 // rows computes a row of tiles: rows m0 … m1 of columns n0 … n1.
-func (s *Sum) rows(set *isa, w *worker, m0, m1, n0, n1 int) {
+func (s *Sum) rows(set *isa, w *worker, at packed, m0, m1, n0, n1 int) {
 	t, atOnce := &w.tile, 1
 	t.k, t.beta = s.K, 0
 	if s.Add {
@@ -71,10 +105,14 @@ func (s *Sum) rows(set *isa, w *worker, m0, m1, n0, n1 int) {
 	}
 	for i := 0; i < len(s.Terms); i += atOnce {
 		first := s.Terms[i]
-		t.a = unsafe.Pointer(&s.A[first.A+m0*s.RowA])
-		t.b = unsafe.Pointer(&s.B[first.B+n0])
+		if t.a = unsafe.Pointer(&s.A[first.A+m0*s.RowA]); at.a != nil {
+			t.a = unsafe.Add(at.a, m0/split(s.M, set.rows)*w.stepA)
+		}
+		if t.b = unsafe.Pointer(&s.B[first.B+n0]); at.b != nil {
+			t.b = at.b
+		}
 		t.c = unsafe.Pointer(&s.C[m0*s.RowC+n0])
-		t.next = uintptr(t.a) + uintptr((m1-m0)*t.ars)
+		t.next = uintptr(t.a) + uintptr(w.stepA)
 		w.tiles(set, m1-m0, n1-n0)
 		t.beta = 1
 	}

@@ -76,6 +76,35 @@ func TestSum(t *testing.T) {
 	})
 }
 
+// TestSumOfCopies: operands that are copied, for many rows and columns, give the bits of
+// those that are not.
+func TestSumOfCopies(t *testing.T) {
+	everyISA(t, func(t *testing.T, set *isa) {
+		for _, d := range [][3]int{{31, 70, 64}, {75, 300, 65}, {336, 130, 512}, {40, 97, 513}} {
+			for _, trans := range []bool{false, true} {
+				s := Sum{M: d[0], N: d[1], K: d[2], Terms: []Term{{3, 5}}, RowB: d[1] + 7,
+					RowC: d[1]}
+				if s.RowA, s.ColA = s.K+1, 1; trans {
+					s.RowA, s.ColA = 1, s.M+1
+				}
+				s.A = numbers(3 + (s.M-1)*s.RowA + (s.K-1)*s.ColA + 1)
+				s.B, s.C = numbers(5+(s.K-1)*s.RowB+s.N), make([]float32, s.M*s.N)
+				part := s
+				part.C = make([]float32, len(s.C))
+				whole := part.C
+				s.compute(set)
+				for n := 0; n < s.N; n += 8 {
+					part.N, part.Terms, part.C = min(8, s.N-n), []Term{{3, 5 + n}}, whole[n:]
+					part.compute(set)
+				}
+				if err := sameBits(s.C, whole); err != nil {
+					t.Errorf("%v, transposed %v: %v", d, trans, err)
+				}
+			}
+		}
+	})
+}
+
 // TestSumOfNothing: C is left alone.
 func TestSumOfNothing(t *testing.T) {
 	for _, s := range []Sum{{M: 1, N: 1, K: 0, Terms: []Term{{}}}, {M: 1, N: 1, K: 1},
