@@ -218,10 +218,10 @@ func agree(t *testing.T, c comparison) {
 	t.Helper()
 	c.launch()
 	r := c.rivals[0]
-	if _, err := r.side(c.name, sumsOf(c.result)); err != nil {
+	if _, err := r.side(&c, sumsOf(c.result)); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.side(c.name, sums{1e9, 1}); r.same && err == nil {
+	if _, err := r.side(&c, sums{1e9, 1}); r.same && err == nil {
 		t.Errorf("%s: a wrong result is accepted", c.name)
 	}
 }

@@ -8,7 +8,8 @@
 // programs are compiled when the benchmark starts, from the folder peer, by cc.
 // Where the compiler or a library is missing the table says so, and what to
 // install. Both sides start from the same operands, and must agree on the result
-// before they are timed. GODEBUG=cpu.avx512f=off keeps both sides from AVX-512.
+// before they are timed: on one thread by the processor's time.
+// GODEBUG=cpu.avx512f=off keeps both sides from AVX-512.
 package main
 
 import (

@@ -14,16 +14,27 @@ import (
 // so many times, and says how long those took.
 type side func(repetitions int) (time.Duration, error)
 
-// timed is the side of a function of this program.
-func timed(launch func()) side {
+// timed is the side of a function of this program, by a clock.
+func timed(clock func() time.Duration, launch func()) side {
 	return func(repetitions int) (time.Duration, error) {
 		launch()
-		start := time.Now()
+		start := clock()
 		for range repetitions {
 			launch()
 		}
-		return time.Since(start), nil
+		return clock() - start, nil
 	}
+}
+
+// clock is what a table is timed by: the processor's time for one thread, so that what
+// else runs on the machine does not count, and the wall's for several, which wait for each
+// other. Peers do the same.
+func clock(threads int) func() time.Duration {
+	if threads == 1 {
+		return gauge.CPUTime
+	}
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
 }
 
 // How long a side runs before the other has its turn, and how long the machine
@@ -116,6 +127,7 @@ type comparison struct {
 	launch func()
 	result []float32
 	rivals []rival
+	clock  func() time.Duration
 }
 
 // outcome is what was measured: work a second, of gomem and then of every rival,
@@ -128,9 +140,9 @@ type outcome struct {
 // compare checks that all compute the same, and measures.
 func (c *comparison) compare(ctx context.Context, w *watch, rounds int) (outcome, error) {
 	c.launch()
-	mine, sides := sumsOf(c.result), []side{timed(c.launch)}
+	mine, sides := sumsOf(c.result), []side{timed(c.clock, c.launch)}
 	for _, r := range c.rivals {
-		s, err := r.side(c.name, mine)
+		s, err := r.side(c, mine)
 		if err != nil {
 			return outcome{}, err
 		}
@@ -154,9 +166,9 @@ func (c *comparison) compare(ctx context.Context, w *watch, rounds int) (outcome
 }
 
 // side prepares a rival, and checks its result.
-func (r *rival) side(name string, want sums) (side, error) {
+func (r *rival) side(c *comparison, want sums) (side, error) {
 	if r.launch != nil {
-		return timed(r.launch), nil
+		return timed(c.clock, r.launch), nil
 	}
 	if r.peer.missing {
 		return nil, nil
@@ -167,7 +179,7 @@ func (r *rival) side(name string, want sums) (side, error) {
 	}
 	if r.same && !got.near(want) {
 		return nil, fmt.Errorf("%s: the result differs from that of %s: sum %g, not %g (of "+
-			"magnitudes %g)", name, r.peer.name, want.value, got.value, got.magnitude)
+			"magnitudes %g)", c.name, r.peer.name, want.value, got.value, got.magnitude)
 	}
 	return r.peer.side(r.question), nil
 }

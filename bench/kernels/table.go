@@ -49,6 +49,7 @@ func against(ratio, target float64) string {
 
 // measure compares, and writes the row that line makes of the outcome.
 func (b *bench) measure(ctx context.Context, c comparison, line func(outcome) []string) error {
+	c.clock = clock(b.threads)
 	o, err := c.compare(ctx, b.watch, b.rounds)
 	if err != nil {
 		return err
