@@ -65,8 +65,12 @@ func (s *Sum) compute(set *isa) {
 // packed is where copies of a sum's operands are: nil if there are none.
 type packed struct{ a, b unsafe.Pointer }
 
-// packSumK is the least rows of B that pay for a copy.
-const packSumK = 64
+// packSumK is the least rows of B that pay for a copy, and packSumB the elements beyond
+// which they do: fewer stay in the L2 cache as they are.
+const (
+	packSumK = 64
+	packSumB = 1 << 16
+)
 
 // packA copies an A with contiguous columns to panels, for the reasons that products do.
 func (s *Sum) packA(set *isa, w *worker, height int) packed {
@@ -84,7 +88,7 @@ func (s *Sum) packA(set *isa, w *worker, height int) packed {
 // is often a panel of patches in the L3 cache, with rows pages apart.
 func (s *Sum) packB(set *isa, w *worker, n0, n1 int) unsafe.Pointer {
 	if len(s.Terms) > 1 || s.M <= readsB*set.rows || s.K < packSumK || s.K > kBlock ||
-		s.N <= set.cols() {
+		s.K*s.RowB <= packSumB || s.N <= set.cols() {
 		return nil
 	}
 	panel := set.cols()*s.K + panelPad
