@@ -38,6 +38,13 @@
 //
 // # What a body may not have
 //
-// Variables, updates, inputs and exchanges: what it reads, it is given. Random operations draw by
-// their name and a seed, both the same in each iteration: give it a seed that the state changes.
+// Variables, updates, inputs and exchanges: what it reads, it is given.
+//
+// # Noise
+//
+// A random operation draws by its name and a seed, and has no state: an iteration that is computed
+// again for its gradient, or by another plan, draws what it drew. It draws the same in all
+// iterations where all have one seed, as a mask that holds throughout a sequence does. For numbers
+// of its own an iteration folds its number into the seed (ops.FoldIn): the number is a state that
+// counts, or an element of what a scan goes along. An unrolled loop that does so draws the same.
 package control

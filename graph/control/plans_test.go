@@ -13,17 +13,20 @@ import (
 	"github.com/gomem/gomem/planner"
 )
 
-// trained is a network of a scan and a branch with the update of its weights, and its loss.
+// trained is a network of a scan, with dropout, and a branch, its loss and the updates of its
+// weights.
 func trained(o control.Options) (g *graph.Graph, loss graph.Value, updates []*graph.Node) {
 	g = graph.New()
 	init := graph.Init{Dist: graph.Normal, Scale: 0.3}
 	w, b := g.Variable("w", f32(9, 5), init), g.Variable("b", f32(5), init)
 	x := g.Input("xs", f32(16, 3, 4))
-	h := ops.Zeros(g, f32(3, 5))
-	last, ys := control.Scan([]value{w, b}, []value{h, h}, []value{x},
+	h, seed := ops.Zeros(g, f32(3, 5)), g.Input("seed", graph.Of(graph.I32, 2))
+	one := ops.Cast(ops.Ones(g, f32()), graph.I32)
+	last, ys := control.Scan([]value{w, b, seed, one}, []value{h, h, one}, []value{x},
 		func(same, states, xs []value) (next, ys []value) {
-			h, c := step(same[0], same[1], states[0], states[1], xs[0])
-			return []value{h, c}, []value{h}
+			x := ops.Dropout(xs[0], ops.FoldIn(same[2], states[2]), 0.2, "drop")
+			h, c := step(same[0], same[1], states[0], states[1], x)
+			return []value{h, c, ops.Add(states[2], same[3])}, []value{h}
 		}, o)
 	mean := ops.Mean(last[1])
 	side := control.Cond(ops.Greater(mean, ops.Full(g, f32(), 0)), []value{ys[0], w},
@@ -64,9 +67,9 @@ func TestPlans(t *testing.T) {
 				t.Fatalf("%s: %v", policy, err)
 			}
 			got := [][]byte{}
-			for range 3 {
-				out, err := s.Step(t.Context(), target.Name,
-					gomem.Feeds{g.Inputs()[0].Value(0): feed})
+			for k := range int32(3) {
+				out, err := s.Step(t.Context(), target.Name, gomem.Feeds{
+					g.Inputs()[0].Value(0): feed, g.Inputs()[1].Value(0): gomem.Pair(7, k)})
 				if err != nil {
 					t.Fatal(err)
 				}

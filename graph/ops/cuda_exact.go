@@ -68,6 +68,7 @@ func exactElements() {
 	cuda.Exact[noiseAt](nil)
 	cuda.Exact[noise](nil)
 	cuda.Exact[noisePart](nil)
+	cuda.Exact[foldIn](nil)
 	cuda.Exact[chain](nil)
 	cuda.Exact[notZero](nil)
 	cuda.Exact[not](nil)

@@ -25,6 +25,10 @@ func noisePartCUDA(o noisePart, c *cuda.Call) ([]cuda.Command, error) {
 	return o.Noise.drawn(o.Win.walk(), c)
 }
 
+func foldInCUDA(_ foldIn, c *cuda.Call) ([]cuda.Command, error) {
+	return only(overElements("fold_in", 1, c.Out[0], c.In[0], c.In[1]))
+}
+
 func paddingMaskCUDA(_ paddingMask, c *cuda.Call) ([]cuda.Command, error) {
 	n := elems(c.Out[0])
 	return only(overElements("padding_mask", n, c.Out[0], c.In[0], n))
@@ -106,6 +110,7 @@ func init() {
 	cuda.Register(fillCUDA, nil)
 	cuda.Register(noiseCUDA, nil)
 	cuda.Register(noisePartCUDA, nil)
+	cuda.Register(foldInCUDA, nil)
 	cuda.Register(paddingMaskCUDA, nil)
 	cuda.Register(causalMaskCUDA, nil)
 	cuda.Register(causalMaskAtCUDA, nil)

@@ -12,6 +12,7 @@ import (
 // whole says why operations have no rule.
 var whole = map[string]string{
 	"normFactor": "its operand is two numbers",
+	"foldIn":     "its operand is two numbers",
 	"adafactor":  "its step is limited by the norm of the whole update",
 	"route":      "a row's place depends on the choices of all tokens",
 	"expertMatMul": "it is one expert's, and the rows of the others pass through it: " +

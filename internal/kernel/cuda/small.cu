@@ -38,6 +38,19 @@ extern "C" __global__ void draw(PARAM Walk w, float *out, const int *seed, u64 s
 	}
 }
 
+__device__ inline u32 mix32(u32 x) {
+	x = (x ^ x >> 16) * 0x85ebca6bu;
+	x = (x ^ x >> 13) * 0xc2b2ae35u;
+	return x ^ x >> 16;
+}
+extern "C" __global__ void fold_in(int *out, const int *seed, const int *k) {
+	EACH(i, 1) {
+		u32 run = mix32((u32)seed[0] + 0x9e3779b9u * ((u32)k[0] + 1));
+		out[0] = (int)run;
+		out[1] = seed[1] ^ (int)mix32(run ^ 0x85ebca6bu);
+	}
+}
+
 template <class T> __device__ bool compared(int kind, T a, T b) {
 	switch (kind) {
 	case 0: return a == b;
