@@ -81,8 +81,11 @@ func (c cond) Infer(in []graph.Type) ([]graph.Type, error) {
 func (c cond) Cost(in, out []graph.Type) graph.Cost {
 	a, b := c.Then.work(), c.Else.work()
 	return graph.Cost{FLOPs: max(a.FLOPs, b.FLOPs), Bytes: max(a.Bytes, b.Bytes) + moved(nil, out),
-		Scratch: max(c.Then.frame.bytes, c.Else.frame.bytes)}
+		Scratch: c.scratch()}
 }
+
+// scratch is the larger frame.
+func (c cond) scratch() int64 { return max(c.Then.frame.bytes, c.Else.frame.bytes) }
 
 // VJP is a branch, too: each side computes its body once more, and then its gradient. An operand
 // has one if it has on either side; on the other side it is zero then.

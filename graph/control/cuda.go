@@ -1,7 +1,8 @@
 package control
 
 import (
-	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
@@ -9,11 +10,8 @@ import (
 )
 
 // On a GPU a scan is the commands of its body, again and again, each iteration with the addresses
-// of its rows; the frame's are the same in all of them.
-
-// errData says why a loop is not for a GPU.
-var errData = errors.New("how often it runs depends on data, which nobody can look at in the " +
-	"middle of a step on a GPU: plan it for the CPU")
+// of its rows; the frame's are the same in all of them. Where data says how many iterations there
+// are, or which branch is taken, it is looked at in between (cuda.Branch).
 
 // onGPU is a body with its operands and its frame.
 type onGPU struct {
@@ -84,30 +82,80 @@ func rowAt(o cuda.Operand, i, rows int) uint64 {
 }
 
 func scanCUDA(s scan, c *cuda.Call) ([]cuda.Command, error) {
-	if s.Counted {
-		return nil, errData
-	}
 	m := &onGPU{body: s.Body, memory: c.Scratch, operands: c.In}
+	if s.Counted {
+		m.clear(c.Out[s.States:])
+	}
 	states := s.Body.in[s.Same : s.Same+s.States]
-	for i, v := range states {
-		if err := m.copy(m.at(v).Addr, c.In[s.Same+i].Addr, v.Type()); err != nil {
-			return nil, err
-		}
+	if err := m.begin(states, c.In[s.Same:]); err != nil {
+		return nil, err
 	}
-	for k := range s.Length {
+	iterations := make([][]cuda.Command, s.Length)
+	for k := range iterations {
+		at := k
 		if s.Reverse {
-			k = s.Length - 1 - k
+			at = s.Length - 1 - k
 		}
-		if err := s.launch(m, c, k); err != nil {
+		var err error
+		if iterations[k], err = m.apart(func() error { return s.launch(m, c, at) }); err != nil {
 			return nil, err
 		}
 	}
+	if s.Counted {
+		m.list = append(m.list, cuda.Branch{Addr: c.In[len(c.In)-1].Addr, Type: graph.I32,
+			Lists: iterations, Choose: s.choose})
+	} else {
+		m.list = append(m.list, slices.Concat(iterations...)...)
+	}
+	return m.list, m.end(states, c.Out)
+}
+
+// choose says which iterations are run, of so many: the first elements, from either end.
+func (s scan) choose(n int32) (lo, hi int, err error) {
+	if n < 0 || int(n) > s.Of {
+		return 0, 0, fmt.Errorf("%d iterations of %d", n, s.Of)
+	}
+	if hi = s.reached(n, s.Length); s.Reverse {
+		return s.Length - hi, s.Length, nil
+	}
+	return 0, hi, nil
+}
+
+// begin appends copies of states into the frame.
+func (m *onGPU) begin(states []graph.Value, in []cuda.Operand) error {
 	for i, v := range states {
-		if err := m.copy(c.Out[i].Addr, m.at(v).Addr, v.Type()); err != nil {
-			return nil, err
+		if err := m.copy(m.at(v).Addr, in[i].Addr, v.Type()); err != nil {
+			return err
 		}
 	}
-	return m.list, nil
+	return nil
+}
+
+// end appends copies of states out of the frame.
+func (m *onGPU) end(states []graph.Value, out []cuda.Operand) error {
+	for i, v := range states {
+		if err := m.copy(out[i].Addr, m.at(v).Addr, v.Type()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear zeroes values.
+func (m *onGPU) clear(list []cuda.Operand) {
+	for _, o := range list {
+		m.list = append(m.list, cuda.Clear{Addr: o.Addr, Bytes: o.Type.Bytes()})
+	}
+}
+
+// apart is what some function appends, which is not appended.
+func (m *onGPU) apart(build func() error) ([]cuda.Command, error) {
+	before := m.list
+	m.list = nil
+	err := build()
+	made := m.list
+	m.list = before
+	return made, err
 }
 
 // launch appends an iteration.
@@ -141,15 +189,19 @@ func (s scan) launch(m *onGPU, c *cuda.Call, k int) (err error) {
 
 func init() {
 	cuda.Register(scanCUDA, func(s scan, _, _ []graph.Type) int64 { return s.Body.frame.bytes })
-	cuda.Register(func(while, *cuda.Call) ([]cuda.Command, error) { return nil, errData }, nil)
-	cuda.Register(func(cond, *cuda.Call) ([]cuda.Command, error) { return nil, errData }, nil)
-	exact := func(b *Body) bool {
-		for _, n := range b.frame.nodes {
-			if !cuda.IsExact(n.Op) {
-				return false
+	cuda.Register(whileCUDA, func(w while, _, _ []graph.Type) int64 { return w.scratch() })
+	cuda.Register(condCUDA, func(c cond, _, _ []graph.Type) int64 { return c.scratch() })
+	exact := func(bodies ...*Body) bool {
+		for _, b := range bodies {
+			for _, n := range b.frame.nodes {
+				if !cuda.IsExact(n.Op) {
+					return false
+				}
 			}
 		}
 		return true
 	}
 	cuda.Exact(func(s scan) bool { return exact(s.Body) })
+	cuda.Exact(func(w while) bool { return exact(w.Body, w.Condition) })
+	cuda.Exact(func(c cond) bool { return exact(c.Then, c.Else) })
 }

@@ -33,8 +33,18 @@
 //
 // A loop whose end depends on data has a bound, which its memory is planned for, and counts its
 // iterations; its gradient runs as many. One that would go on beyond the bound is an error of the
-// step. On a GPU nobody can look at the data in the middle of a step, so [While], [Cond] and a
-// [Scan] with a count are refused there, by name.
+// step.
+//
+// # On a GPU
+//
+// A [Scan] is launched iteration by iteration, and nobody looks at data. Of a [While], a [Cond] and
+// a [Scan] with a count data says what runs, so it is looked at in between: one answer of a
+// condition an iteration, one number a scan, one answer a branch. Each costs a wait for the stream
+// and a copy, in which the GPU has nothing of this stream to do and no other stream is given
+// anything. The other way, to run all iterations up to the bound and both branches, and to select
+// what counts, needs no wait; but it takes as long as the worst case, and would run bodies on data
+// that they are not for. An error, such as a loop that goes on beyond its bound, names the loop, as
+// on the host; such operations are not part of CUDA graphs.
 //
 // # What a body may not have
 //

@@ -75,7 +75,7 @@ func (w while) Steps(in, out []graph.Type, limit int64) (steps, parts int) {
 		return 1, 1
 	}
 	rows := bytes(out[w.States+1:])
-	all := bytes(in) + bytes(out) + w.Body.frame.bytes + w.Condition.frame.bytes
+	all := bytes(in) + bytes(out) + w.scratch()
 	return w.Bound, partsFor(w.Bound, rows, all-rows, limit)
 }
 

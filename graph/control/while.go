@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/internal/kernel"
 )
 
@@ -123,7 +124,20 @@ func (w while) Cost(in, out []graph.Type) graph.Cost {
 	b, c := w.Body.work(), w.Condition.work()
 	n := int64(w.Bound)
 	return graph.Cost{FLOPs: n*b.FLOPs + (n+1)*c.FLOPs, Bytes: n*b.Bytes + (n+1)*c.Bytes +
-		moved(in, out), Scratch: w.Body.frame.bytes + w.Condition.frame.bytes}
+		moved(in, out), Scratch: w.scratch()}
+}
+
+// scratch is both frames.
+func (w while) scratch() int64 { return w.conditionAt() + w.Condition.frame.bytes }
+
+// conditionAt is where the condition's frame begins.
+func (w while) conditionAt() int64 {
+	return (w.Body.frame.bytes + arena.Align - 1) &^ (arena.Align - 1)
+}
+
+// errBound is the error of a loop that goes on.
+func (w while) errBound() error {
+	return fmt.Errorf("the loop is not over after %d iterations, its bound", w.Of)
 }
 
 // VJP is a scan over what was recorded, of as many iterations, from the last on.
@@ -153,7 +167,7 @@ func whileCPU(w while, c *kernel.Call) error {
 		copy(b.in[i].Data, c.In[i].Data)
 	}
 	seen := slices.Concat(c.In[:w.Same], b.in[w.Same:fixed], c.In[fixed+w.Lifted:][:w.More])
-	condition, err := w.Condition.machine(c.Scratch[w.Body.frame.bytes:], seen, c.Pool)
+	condition, err := w.Condition.machine(c.Scratch[w.conditionAt():], seen, c.Pool)
 	if err != nil {
 		return err
 	}
@@ -187,7 +201,7 @@ func (w while) run(b, condition *machine, out []tensor.View) (count int, err err
 			return w.From + k, nil
 		}
 		if k == w.Bound {
-			return 0, fmt.Errorf("the loop is not over after %d iterations, its bound", w.Of)
+			return 0, w.errBound()
 		}
 		if err := w.iterate(b, out, k); err != nil {
 			return 0, fmt.Errorf("iteration %d: %w", w.From+k, err)

@@ -37,6 +37,17 @@
 // No pools of memory (cuMemAllocAsync): the plan knows all lifetimes. No managed memory: it
 // moves when it likes. No callbacks of the driver: threads that C made would run Go.
 //
+// # Data that says what runs
+//
+// Loops that end by their data and branches are commands of which data says which are run (Branch,
+// of internal/kernel/cuda): the goroutine that issues waits for the stream, copies the number from
+// the GPU, and issues what it says. That ends, since what was issued waits for nothing that was
+// not; but until then no other stream is given anything, and the stream that was waited for has
+// nothing to do while it is told what is next. Conditional nodes of CUDA graphs would spare the
+// wait: they need a driver of CUDA 12.4, and a graph for every such operation, of which the driver
+// tells nobody how much memory it takes. Running a loop to its bound and selecting what counts
+// would spare it too, and takes as long as the bound. Such an operation is not captured.
+//
 // # Graphs
 //
 // With [Options].Replay what a compute stream is given at once, the launches between two waits of

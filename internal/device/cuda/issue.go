@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gomem/gomem/internal/device"
@@ -79,7 +80,10 @@ func (s *stream) run(tasks []device.Task) {
 		}
 		s.begun.Add(1)
 		s.last.Store(t)
-		if err := s.timed(t, t.run); err != nil {
+		err := s.timed(t, t.run)
+		if bad, ok := errors.AsType[*dataError](err); ok {
+			s.device.fault.Set(t.error(bad.err))
+		} else if err != nil {
 			s.fail(err)
 		}
 	}

@@ -54,12 +54,12 @@ func (s *stream) replay(tasks []device.Task) bool {
 	return true
 }
 
-// several reports whether tasks are this stream's, and more than one call.
+// several reports whether tasks are this stream's, the same calls every time, and more than one.
 func (s *stream) several(tasks []device.Task) bool {
 	calls := 0
 	for _, given := range tasks {
 		t, ok := given.(*task)
-		if !ok || t.place != s.place {
+		if !ok || t.place != s.place || t.looks {
 			return false
 		}
 		calls += len(t.parts)

@@ -21,6 +21,7 @@ type task struct {
 	bytes      int64 // copied
 	touched    []mark
 	parts      []part
+	looks      bool // at data, so that a graph of its calls is good for one time only
 }
 
 // mark is the end of a region in a memory.
@@ -163,6 +164,14 @@ func (d *Device) prepare(t *task, c kernels.Command) error {
 				return s.cu.Fill(c.Addr, c.Word, c.Words)
 			})
 		}
+	case kernels.Clear:
+		if c.Bytes > 0 {
+			t.parts = append(t.parts, func(s *stream) error {
+				return s.cu.FillBytes(c.Addr, 0, c.Bytes)
+			})
+		}
+	case kernels.Branch:
+		return t.branch(d, c)
 	default:
 		return fmt.Errorf("unknown command %T", c)
 	}

@@ -38,8 +38,8 @@ type Call struct {
 // DNN is the name of cuDNN in plans.
 const DNN = "cudnn"
 
-// Command is one thing that a stream is to do: a [Kernel], a [Gemm], a [Conv] or a [Fill]. Commands
-// of an operation run one after the other.
+// Command is one thing that a stream is to do: a [Kernel], a [Gemm], a [Conv], a [Fill], a [Clear]
+// or a [Branch]. Commands of an operation run one after the other.
 type Command interface{ command() }
 
 // Kernel is a launch of one of the functions of [Source].

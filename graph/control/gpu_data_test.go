@@ -1,0 +1,198 @@
+//go:build linux && amd64 && !nocuda
+
+package control_test
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/autodiff"
+	"github.com/gomem/gomem/graph/control"
+	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/internal/device/cuda/emu"
+	"github.com/gomem/gomem/internal/kernel/cuda"
+	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/internal/randgraph"
+	"github.com/gomem/gomem/planner"
+)
+
+// emulated has sessions find an emulated GPU, if one can be built.
+func emulated(t *testing.T) bool {
+	t.Helper()
+	dir := emu.Dir(t)
+	if dir == "" {
+		return false
+	}
+	t.Setenv("GOMEM_CUDA_PATH", dir)
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	return true
+}
+
+// fetched is what values are on a device, within the least memory, in three steps that come to the
+// same.
+func fetched(t *testing.T, o gomem.Options, g *graph.Graph, values []value,
+	feeds gomem.Feeds) ([][]byte, error) {
+	t.Helper()
+	if err := g.Err(); err != nil {
+		t.Fatal(err)
+	}
+	target := gomem.Target{Name: "values", Fetches: values}
+	least, err := gomem.MinDevice(t.Context(), g, o, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.DeviceBytes = least
+	s, err := gomem.Compile(t.Context(), g, o, target)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var steps [3][][]byte
+	for k := range steps {
+		out, err := s.Step(t.Context(), "values", feeds)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range out {
+			steps[k] = append(steps[k], bytes.Clone(v.Data))
+		}
+	}
+	for i, first := range steps[0] {
+		if !bytes.Equal(first, steps[1][i]) || !bytes.Equal(first, steps[2][i]) {
+			t.Errorf("value %d differs from step to step", i)
+		}
+	}
+	for _, u := range s.Usage() {
+		if u.Actual != u.Predicted {
+			t.Errorf("%d bytes of %s are used, %d were predicted", u.Actual, u.Space, u.Predicted)
+		}
+	}
+	return steps[0], nil
+}
+
+// TestNestedOnGPU: loops and branches within one another come to the same bits on an emulated GPU
+// by plans of two policies, in one of which what can be is captured; to the host's, with their
+// gradients, where all operations have these.
+func TestNestedOnGPU(t *testing.T) {
+	if !emulated(t) {
+		return
+	}
+	exact := 0
+	for seed := range uint64(longtest.Count(6, 100)) {
+		p := drawn(seed, 4, []graph.DType{graph.F32, graph.F64, graph.I32, graph.Bool})
+		g, feeds := graph.New(), gomem.Feeds{}
+		var in, values []value
+		for i, x := range p.in {
+			v := g.Input(fmt.Sprint("x", i), x.Type)
+			in, feeds[v] = append(in, v), x
+		}
+		for _, v := range p.Build(in) {
+			values = append(values, ops.Scale(ops.Cast(v, graph.F64), 2))
+		}
+		loss := randgraph.NestedLoss(values)
+		values = append(values, loss)
+		for _, d := range autodiff.Grad(loss, in...) {
+			if d.Valid() {
+				values = append(values, d)
+			}
+		}
+		o := gomem.Options{Device: gomem.CUDA, Policy: planner.Thesis, Partition: 2, Effort: 100}
+		thesis, err := fetched(t, o, g, values, feeds)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		o.Policy, o.CUDAGraphs = planner.Auto, true
+		auto, err := fetched(t, o, g, values, feeds)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		o.Device, o.CUDAGraphs = gomem.CPU, false
+		want, err := fetched(t, o, g, values, feeds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := true
+		for _, n := range g.Nodes() {
+			if _, view := n.Op.(graph.Viewer); !n.Leaf() && !view {
+				same = same && cuda.IsExact(n.Op)
+			}
+		}
+		if same {
+			exact++
+		}
+		for i := range want {
+			if !bytes.Equal(thesis[i], auto[i]) || same && !bytes.Equal(auto[i], want[i]) {
+				t.Errorf("seed %d: value %d of %d differs", seed, i, len(values))
+			}
+		}
+	}
+	if exact == 0 {
+		t.Error("no program has the host's bits")
+	}
+}
+
+// TestCountOnGPU: a scan with a count, in either direction, has the host's bits for every count.
+func TestCountOnGPU(t *testing.T) {
+	if !emulated(t) {
+		return
+	}
+	for _, reverse := range []bool{false, true} {
+		g := graph.New()
+		x, k := g.Input("x", f32(3, 2)), g.Input("k", graph.Of(graph.I32))
+		last, ys := control.Scan(nil, []value{ops.Zeros(g, f32(2))}, []value{x},
+			func(_, s, xs []value) (next, ys []value) {
+				next = []value{ops.Sub(ops.Square(xs[0]), s[0])}
+				return next, []value{next[0], ops.Greater(next[0], xs[0])}
+			}, control.Options{Count: ops.Sub(ops.Add(k, k), k), Reverse: reverse})
+		d := autodiff.Grad(ops.Sum(last[0]), x)[0]
+		values := []value{last[0], ys[0], ys[1], d}
+		for n := range int32(5) {
+			feeds := gomem.Feeds{x: tensor.FromF32([]float32{1, 2, 3, 4, 5, 6}, 3, 2),
+				k: tensor.FromI32([]int32{n})}
+			want, errWant := fetched(t, gomem.Options{}, g, values, feeds)
+			got, err := fetched(t, gomem.Options{Device: gomem.CUDA}, g, values, feeds)
+			if (err == nil) != (n <= 3) || (errWant == nil) != (n <= 3) {
+				t.Errorf("%d iterations of 3: %v, and on the host %v", n, err, errWant)
+			}
+			for i := range got {
+				if !bytes.Equal(got[i], want[i]) {
+					t.Errorf("%d iterations, reverse %t: value %d differs", n, reverse, i)
+				}
+			}
+		}
+	}
+}
+
+// TestFaultsOnGPU: a loop that goes on beyond its bound, and a launch within a loop that fails, are
+// errors of the step that name the loop.
+func TestFaultsOnGPU(t *testing.T) {
+	if !emulated(t) {
+		return
+	}
+	run := func(bound int) error {
+		g := graph.New()
+		x := g.Input("x", f32(3))
+		r, _ := root(x, bound)
+		_, err := fetched(t, gomem.Options{Device: gomem.CUDA}, g, []value{r},
+			gomem.Feeds{x: tensor.FromF32([]float32{4, 9, 100}, 3)})
+		return err
+	}
+	if err := run(50); err != nil {
+		t.Fatal(err)
+	}
+	const want = "the loop is not over after 3 iterations, its bound"
+	if err := run(3); err == nil || !strings.Contains(err.Error(), want) ||
+		!strings.Contains(err.Error(), "while") {
+		t.Errorf("beyond its bound: %v", err)
+	}
+	t.Setenv("EMU_FAIL", "20")
+	if err := run(50); err == nil || !strings.Contains(err.Error(), "while") {
+		t.Errorf("a launch that fails: %v", err)
+	}
+}
