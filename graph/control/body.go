@@ -3,15 +3,20 @@ package control
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/gomem/gomem/graph"
 )
 
-// Body is a graph that is executed within an operation. It does not change.
+// Body is a graph that is executed within an operation. It does not change, but for its gradients,
+// which are made when they are asked for.
 type Body struct {
 	in, out []graph.Value
 	frame   frame
 	text    string // tells bodies apart
+
+	mu    sync.Mutex
+	backs map[string]*back // of calls, by the results that have gradients
 }
 
 // String tells bodies apart, so that graphs with them have a digest.
@@ -26,12 +31,44 @@ func types(values []graph.Value) []graph.Type {
 	return out
 }
 
-// newBody builds a body of operands of some types, of which the states and elements, from lo to
-// hi-1, are others in each iteration. What it has of constants are operands, too: it returns their
-// values in the outer graph, which come after the others. An error is recorded in the outer graph,
-// and the body is nil then.
+// newBody builds a body, as makeBody does, and returns the values of its constants in the outer
+// graph, which come after the other operands. An error is recorded there, and the body is nil then.
 func newBody(outer *graph.Graph, operands []graph.Type, lo, hi int,
 	build func(in []graph.Value) []graph.Value) (*Body, []graph.Value) {
+	b, err := makeBody(operands, lo, hi, build)
+	if err != nil {
+		outer.Fail(err)
+		return nil, nil
+	}
+	return b, b.lifted(outer, len(operands))
+}
+
+// lifted are the body's constants, its operands from a number on, in another graph: those that are
+// there already.
+func (b *Body) lifted(outer *graph.Graph, from int) (list []graph.Value) {
+	for _, v := range b.in[from:] {
+		var there graph.Value
+		for _, n := range outer.Nodes() {
+			if n.Kind == graph.KindConstant && same(n.Out[0], v.Type()) &&
+				shared(n.Data.Data, v.Node.Data.Data) {
+				there = n.Value(0)
+			}
+		}
+		if !there.Valid() {
+			there = outer.Constant(v.Node.Name, v.Node.Data)
+		}
+		list = append(list, there)
+	}
+	return list
+}
+
+// shared says whether two constants are one.
+func shared(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
+
+// makeBody builds a body of operands of some types, of which the states and elements, from lo to
+// hi-1, are others in each iteration. What it has of constants are operands, too, after the others.
+func makeBody(operands []graph.Type, lo, hi int,
+	build func(in []graph.Value) []graph.Value) (*Body, error) {
 	g := graph.New()
 	b := new(Body)
 	for i, t := range operands {
@@ -39,15 +76,12 @@ func newBody(outer *graph.Graph, operands []graph.Type, lo, hi int,
 	}
 	b.out = build(slices.Clone(b.in))
 	if err := b.check(g); err != nil {
-		outer.Fail(err)
-		return nil, nil
+		return nil, err
 	}
-	var lifted []graph.Value
 	live := g.Ancestors(nodes(b.out))
 	for _, n := range g.Nodes() {
 		if live[n.ID] && n.Kind == graph.KindConstant {
 			b.in = append(b.in, n.Value(0))
-			lifted = append(lifted, outer.Constant(n.Name, n.Data))
 		}
 	}
 	b.text = g.Digest()
@@ -55,7 +89,7 @@ func newBody(outer *graph.Graph, operands []graph.Type, lo, hi int,
 		b.text += fmt.Sprintf(" %d.%d", v.Node.ID, v.Index)
 	}
 	b.frame = newFrame(g, b.in, b.out, func(i int) bool { return i < lo || i >= hi })
-	return b, lifted
+	return b, nil
 }
 
 // check refuses a body that is no function of its operands.

@@ -187,20 +187,22 @@ func (s scan) launch(m *onGPU, c *cuda.Call, k int) (err error) {
 	return err
 }
 
+// exact says whether all that bodies do has the host's bits.
+func exact(bodies ...*Body) bool {
+	for _, b := range bodies {
+		for _, n := range b.frame.nodes {
+			if !cuda.IsExact(n.Op) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func init() {
 	cuda.Register(scanCUDA, func(s scan, _, _ []graph.Type) int64 { return s.Body.frame.bytes })
 	cuda.Register(whileCUDA, func(w while, _, _ []graph.Type) int64 { return w.scratch() })
 	cuda.Register(condCUDA, func(c cond, _, _ []graph.Type) int64 { return c.scratch() })
-	exact := func(bodies ...*Body) bool {
-		for _, b := range bodies {
-			for _, n := range b.frame.nodes {
-				if !cuda.IsExact(n.Op) {
-					return false
-				}
-			}
-		}
-		return true
-	}
 	cuda.Exact(func(s scan) bool { return exact(s.Body) })
 	cuda.Exact(func(w while) bool { return exact(w.Body, w.Condition) })
 	cuda.Exact(func(c cond) bool { return exact(c.Then, c.Else) })

@@ -1,5 +1,6 @@
-// Package control has operations whose work is said by graphs of their own: loops and branches,
-// that is, [Scan], [While] and [Cond] (thesis 7.2.2 names them as what a static plan lacks).
+// Package control has operations whose work is said by graphs of their own: loops, branches and
+// recursion, that is, [Scan], [While], [Cond] and [Recurse] (thesis 7.2.2 names loops and branches
+// as what a static plan lacks).
 //
 // # Bodies and frames
 //
@@ -35,6 +36,14 @@
 // iterations; its gradient runs as many. One that would go on beyond the bound is an error of the
 // step.
 //
+// # Recursion
+//
+// A function that calls itself has a bound, too: how many calls there may be within one another.
+// Each depth is a body, in whose frame is that of the next, so that a plan has as many frames as
+// calls are deep, and calls beside each other share theirs. The call that would be too deep is an
+// error of the step. The gradient of a call is a call: it computes the body once more, with all
+// calls within, so that what is deepest is computed as many times as calls are deep.
+//
 // # On a GPU
 //
 // A [Scan] is launched iteration by iteration, and nobody looks at data. Of a [While], a [Cond] and
@@ -44,7 +53,8 @@
 // anything. The other way, to run all iterations up to the bound and both branches, and to select
 // what counts, needs no wait; but it takes as long as the worst case, and would run bodies on data
 // that they are not for. An error, such as a loop that goes on beyond its bound, names the loop, as
-// on the host; such operations are not part of CUDA graphs.
+// on the host; such operations are not part of CUDA graphs. Commands have no subroutines: those of
+// a function that calls itself twice are written out twice a depth.
 //
 // # What a body may not have
 //

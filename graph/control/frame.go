@@ -125,10 +125,11 @@ func (f *frame) view(memory []byte, operands []tensor.View, v graph.Value) tenso
 type machine struct {
 	in, out []tensor.View
 	staged  []tensor.View // by result; without data where it need not be copied
-	calls   []call
+	calls   []launch
 }
 
-type call struct {
+// launch is an operation of a body that is to be executed.
+type launch struct {
 	node *graph.Node
 	fn   kernel.Func
 	args kernel.Call
@@ -149,7 +150,7 @@ func (b *Body) machine(memory []byte, operands []tensor.View, threads *pool.Pool
 		}
 	}
 	for _, n := range f.nodes {
-		c := call{node: n, args: kernel.Call{Pool: threads}}
+		c := launch{node: n, args: kernel.Call{Pool: threads}}
 		for _, v := range n.In {
 			c.args.In = append(c.args.In, f.view(memory, operands, v))
 		}

@@ -34,48 +34,6 @@ func emulated(t *testing.T) bool {
 	return true
 }
 
-// fetched is what values are on a device, within the least memory, in three steps that come to the
-// same.
-func fetched(t *testing.T, o gomem.Options, g *graph.Graph, values []value,
-	feeds gomem.Feeds) ([][]byte, error) {
-	t.Helper()
-	if err := g.Err(); err != nil {
-		t.Fatal(err)
-	}
-	target := gomem.Target{Name: "values", Fetches: values}
-	least, err := gomem.MinDevice(t.Context(), g, o, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.DeviceBytes = least
-	s, err := gomem.Compile(t.Context(), g, o, target)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	var steps [3][][]byte
-	for k := range steps {
-		out, err := s.Step(t.Context(), "values", feeds)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range out {
-			steps[k] = append(steps[k], bytes.Clone(v.Data))
-		}
-	}
-	for i, first := range steps[0] {
-		if !bytes.Equal(first, steps[1][i]) || !bytes.Equal(first, steps[2][i]) {
-			t.Errorf("value %d differs from step to step", i)
-		}
-	}
-	for _, u := range s.Usage() {
-		if u.Actual != u.Predicted {
-			t.Errorf("%d bytes of %s are used, %d were predicted", u.Actual, u.Space, u.Predicted)
-		}
-	}
-	return steps[0], nil
-}
-
 // TestNestedOnGPU: loops and branches within one another come to the same bits on an emulated GPU
 // by plans of two policies, in one of which what can be is captured; to the host's, with their
 // gradients, where all operations have these.
@@ -194,5 +152,32 @@ func TestFaultsOnGPU(t *testing.T) {
 	t.Setenv("EMU_FAIL", "20")
 	if err := run(50); err == nil || !strings.Contains(err.Error(), "while") {
 		t.Errorf("a launch that fails: %v", err)
+	}
+}
+
+// TestRecurseOnGPU: a function that calls itself comes to the host's numbers, up to rounding, and a
+// call that is too deep is an error that names it.
+func TestRecurseOnGPU(t *testing.T) {
+	if !emulated(t) {
+		return
+	}
+	tr, depth := newTree(1)
+	values, feeds := tr.network(depth)
+	want, err := fetched(t, gomem.Options{}, values[0].Graph(), values, feeds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := fetched(t, gomem.Options{Device: gomem.CUDA}, values[0].Graph(), values, feeds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		near(t, fmt.Sprint("value ", i), got[i], want[i], 1e-5)
+	}
+	values, feeds = tr.network(depth - 1)
+	_, err = fetched(t, gomem.Options{Device: gomem.CUDA}, values[0].Graph(), values, feeds)
+	if err == nil || !strings.Contains(err.Error(), "its bound") ||
+		!strings.Contains(err.Error(), "call") {
+		t.Errorf("beyond its bound: %v", err)
 	}
 }

@@ -97,6 +97,48 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// fetched is what values are on a device, within the least memory, in three steps that come to the
+// same.
+func fetched(t *testing.T, o gomem.Options, g *graph.Graph, values []value,
+	feeds gomem.Feeds) ([][]byte, error) {
+	t.Helper()
+	if err := g.Err(); err != nil {
+		t.Fatal(err)
+	}
+	target := gomem.Target{Name: "values", Fetches: values}
+	least, err := gomem.MinDevice(t.Context(), g, o, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.DeviceBytes = least
+	s, err := gomem.Compile(t.Context(), g, o, target)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var steps [3][][]byte
+	for k := range steps {
+		out, err := s.Step(t.Context(), "values", feeds)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range out {
+			steps[k] = append(steps[k], bytes.Clone(v.Data))
+		}
+	}
+	for i, first := range steps[0] {
+		if !bytes.Equal(first, steps[1][i]) || !bytes.Equal(first, steps[2][i]) {
+			t.Errorf("value %d differs from step to step", i)
+		}
+	}
+	for _, u := range s.Usage() {
+		if u.Actual != u.Predicted {
+			t.Errorf("%d bytes of %s are used, %d were predicted", u.Actual, u.Space, u.Predicted)
+		}
+	}
+	return steps[0], nil
+}
+
 // TestFrame: a plan does not grow with a loop's length, nor does what an iteration needs; only what
 // it records does.
 func TestFrame(t *testing.T) {
