@@ -95,7 +95,8 @@ func TestNestedOnGPU(t *testing.T) {
 	}
 }
 
-// TestCountOnGPU: a scan with a count, in either direction, has the host's bits for every count.
+// TestCountOnGPU: a scan with a count, in two segments, in either direction, has the host's bits
+// for every count.
 func TestCountOnGPU(t *testing.T) {
 	if !emulated(t) {
 		return
@@ -107,7 +108,8 @@ func TestCountOnGPU(t *testing.T) {
 			func(_, s, xs []value) (next, ys []value) {
 				next = []value{ops.Sub(ops.Square(xs[0]), s[0])}
 				return next, []value{next[0], ops.Greater(next[0], xs[0])}
-			}, control.Options{Count: ops.Sub(ops.Add(k, k), k), Reverse: reverse})
+			}, control.Options{Count: ops.Sub(ops.Add(k, k), k), Reverse: reverse,
+				Segments: 2})
 		d := autodiff.Grad(ops.Sum(last[0]), x)[0]
 		values := []value{last[0], ys[0], ys[1], d}
 		for n := range int32(5) {
@@ -179,5 +181,44 @@ func TestRecurseOnGPU(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "its bound") ||
 		!strings.Contains(err.Error(), "call") {
 		t.Errorf("beyond its bound: %v", err)
+	}
+}
+
+// TestWhileInPartsOnGPU: a loop that is cut into parts has the host's bits, whichever part it ends
+// in, and the whole loop's bound.
+func TestWhileInPartsOnGPU(t *testing.T) {
+	if !emulated(t) {
+		return
+	}
+	for n := range 9 {
+		g := graph.New()
+		x := g.Input("x", f32(3))
+		last, count := control.While(nil, []value{x, ops.Zeros(g, f32())}, 7,
+			func(_, s []value) value {
+				return ops.Less(s[1], ops.Full(s[1].Graph(), f32(), float32(n)))
+			},
+			func(_, s []value) []value {
+				return []value{ops.Sin(ops.Scale(s[0], 1.5)), ops.AddScalar(s[1], 1)}
+			})
+		whole := []value{last[0], count, autodiff.Grad(ops.Sum(ops.Square(last[0])), x)[0]}
+		parts, _, _ := cut(t, 3, whole)
+		if made := loops(parts[0].Graph()); made < 6 {
+			t.Errorf("%d loops", made)
+		}
+		of := func(device string, values []value) ([][]byte, error) {
+			g := values[0].Graph()
+			return fetched(t, gomem.Options{Device: device}, g, values, gomem.Feeds{
+				g.Inputs()[0].Value(0): tensor.FromF32([]float32{0.5, -1, 2}, 3)})
+		}
+		want, errWant := of(gomem.CPU, whole)
+		got, err := of(gomem.CUDA, parts)
+		if (err == nil) != (n <= 7) || (errWant == nil) != (n <= 7) {
+			t.Errorf("%d iterations of 7: %v, and on the host %v", n, err, errWant)
+		}
+		for i := range got {
+			if !bytes.Equal(got[i], want[i]) {
+				t.Errorf("%d iterations: value %d differs", n, i)
+			}
+		}
 	}
 }
