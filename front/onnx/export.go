@@ -178,7 +178,7 @@ func (e *exporter) numbers(v ...int) string {
 // number writes a number of f32.
 func (e *exporter) number(v float32) string { return e.constant(tensor.FromF32([]float32{v})) }
 
-// attribute is an attribute by the type of its value: int, []int, float32, string.
+// attribute is an attribute by the type of its value: int, []int, float32, string, a graph.
 func attribute(name string, value any) *onnx.Attribute {
 	a := &onnx.Attribute{Name: name}
 	switch v := value.(type) {
@@ -188,6 +188,8 @@ func attribute(name string, value any) *onnx.Attribute {
 		a.Kind, a.Float = onnx.FloatKind, v
 	case string:
 		a.Kind, a.String = onnx.StringKind, v
+	case *onnx.Graph:
+		a.Kind, a.Graph = onnx.GraphKind, v
 	case []int:
 		a.Kind = onnx.IntsKind
 		for _, x := range v {

@@ -46,7 +46,9 @@ var exportable = map[string]func() (*models.Model, error){
 	"transformer": small(models.NewTransformerConfig, models.Transformer,
 		func(c *models.TransformerConfig) { c.Fine = true }),
 	"deepspeech": small(models.NewDeepSpeechConfig, models.DeepSpeech, nil),
-	"lstm-lm":    small(models.NewLSTMLMConfig, models.LSTMLM, nil),
+	"deepspeech-scanned": small(models.NewDeepSpeechConfig, models.DeepSpeech,
+		func(c *models.DeepSpeechConfig) { c.Scanned = true }),
+	"lstm-lm": small(models.NewLSTMLMConfig, models.LSTMLM, nil),
 	"moe": small(models.NewMoEConfig, models.MoE,
 		func(c *models.MoEConfig) { c.Sparse = true }),
 	"moe-dense": small(models.NewMoEConfig, models.MoE,
@@ -123,7 +125,12 @@ func exports(t *testing.T, build func() (*models.Model, error)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := m.Predicted()
+	roundTrip(t, m.Predicted())
+}
+
+// roundTrip exports a value, and compares what is computed of the file.
+func roundTrip(t *testing.T, out graph.Value) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	feeds := fed(out)
 	want := computed(t, out, feeds, nil, func(s *gomem.Session) {

@@ -66,6 +66,7 @@ func init() {
 	maps.Copy(forms, ofLayers())
 	maps.Copy(forms, ofNoise())
 	maps.Copy(forms, ofExperts())
+	forms["scan"] = exportedScan
 	for ours, theirs := range map[string]string{"add": "Add", "sub": "Sub", "mul": "Mul",
 		"div": "Div", "maximum": "Max", "minimum": "Min", "pow": "Pow", "relu": "Relu",
 		"tanh": "Tanh", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sigmoid": "Sigmoid",

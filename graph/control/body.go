@@ -22,6 +22,13 @@ type Body struct {
 // String tells bodies apart, so that graphs with them have a digest.
 func (b *Body) String() string { return b.text }
 
+// Operands are the values that stand for what the body reads, those for its constants last. They
+// are of a graph of their own, which is not to be changed.
+func (b *Body) Operands() []graph.Value { return slices.Clone(b.in) }
+
+// Results are what the body computes, in the graph of its operands.
+func (b *Body) Results() []graph.Value { return slices.Clone(b.out) }
+
 // types are those of values.
 func types(values []graph.Value) []graph.Type {
 	out := make([]graph.Type, len(values))

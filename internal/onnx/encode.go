@@ -63,8 +63,8 @@ func (w *writer) float(num protowire.Number, v float32) {
 		math.Float32bits(v))
 }
 
-// Encode is the file of a model. It has no functions, and its attributes are numbers, strings and
-// tensors.
+// Encode is the file of a model. It has no functions, and its attributes are numbers, strings,
+// tensors and graphs.
 func (m *Model) Encode() []byte {
 	var w writer
 	w.integer(1, m.IRVersion)
@@ -126,6 +126,8 @@ func (a *Attribute) encode() []byte {
 		w.message(4, []byte(a.String))
 	case TensorKind:
 		w.message(5, a.Tensor.encode())
+	case GraphKind:
+		w.message(6, a.Graph.encode())
 	case IntsKind:
 		for _, v := range a.Ints {
 			w.integer(8, v)
