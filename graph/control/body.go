@@ -12,6 +12,7 @@ import (
 // which are made when they are asked for.
 type Body struct {
 	in, out []graph.Value
+	lo, hi  int // the operands that are others in each iteration: those in the frame
 	frame   frame
 	text    string // tells bodies apart
 
@@ -77,7 +78,7 @@ func shared(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0
 func makeBody(operands []graph.Type, lo, hi int,
 	build func(in []graph.Value) []graph.Value) (*Body, error) {
 	g := graph.New()
-	b := new(Body)
+	b := &Body{lo: lo, hi: hi}
 	for i, t := range operands {
 		b.in = append(b.in, g.Input(fmt.Sprintf("operand%d", i), t))
 	}
@@ -91,12 +92,17 @@ func makeBody(operands []graph.Type, lo, hi int,
 			b.in = append(b.in, n.Value(0))
 		}
 	}
+	b.settle(g)
+	return b, nil
+}
+
+// settle lays the body out.
+func (b *Body) settle(g *graph.Graph) {
 	b.text = g.Digest()
 	for _, v := range slices.Concat(b.in, b.out) {
 		b.text += fmt.Sprintf(" %d.%d", v.Node.ID, v.Index)
 	}
-	b.frame = newFrame(g, b.in, b.out, func(i int) bool { return i < lo || i >= hi })
-	return b, nil
+	b.frame = newFrame(g, b.in, b.out, b.lo, b.hi)
 }
 
 // check refuses a body that is no function of its operands.

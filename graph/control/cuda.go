@@ -41,8 +41,11 @@ func (m *onGPU) result(i int) cuda.Operand {
 	return o
 }
 
-// copy appends a copy: a join of one value.
+// copy appends a copy, a join of one value, of what is not there already.
 func (m *onGPU) copy(to, from uint64, t graph.Type) error {
+	if to == from {
+		return nil
+	}
 	flat := graph.Of(t.DType, t.Elems())
 	list, err := cuda.Commands(ops.Joined(), &cuda.Call{
 		In: []cuda.Operand{{Addr: from, Type: flat}}, Out: []cuda.Operand{{Addr: to, Type: flat}}})

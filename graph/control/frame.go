@@ -24,8 +24,11 @@ type frame struct {
 
 // newFrame packs the values of a body: operands live throughout and results until the end, so that
 // operands may be written for the next iteration while all results are there; those results that
-// are an operand, or in one, are copied first. Operands that stay the same are not in the frame.
-func newFrame(g *graph.Graph, in, out []graph.Value, outside func(i int) bool) frame {
+// are an operand, or in one, are copied first. Operands lo to hi-1, of which the states come first as
+// in the results, are in the frame, the others stay the same and where they are. A
+// result that an operation may write over an operand of it is there, as a sum over iterations is in
+// the sum before it.
+func newFrame(g *graph.Graph, in, out []graph.Value, lo, hi int) frame {
 	f := frame{at: map[graph.Value]int64{}, scratch: map[graph.NodeID]int64{},
 		staged: map[int]int64{}, outside: map[graph.Value]int{}}
 	live := g.Ancestors(nodes(out))
@@ -39,21 +42,27 @@ func newFrame(g *graph.Graph, in, out []graph.Value, outside func(i int) bool) f
 		}
 	}
 	p := packing{end: len(f.nodes) + 1, block: map[graph.Value]int{}}
+	p.findLast(f.nodes, out)
 	operand := map[graph.Value]bool{}
 	for i, v := range in {
-		if outside(i) {
+		if i < lo || i >= hi {
 			f.outside[v] = i
 			continue
 		}
 		operand[v] = true
 		p.add(v, -1, p.end)
 	}
+	p.operands = len(p.blocks)
 	for t, n := range f.nodes {
 		for _, v := range n.In {
 			root, _ := v.Resolve()
 			p.reads(root, t)
 		}
 		for i := range n.Out {
+			if over, ok := p.takesOver(n, t, out); i == 0 && ok {
+				p.block[n.Value(0)] = over
+				continue
+			}
 			p.add(n.Value(i), t, t)
 		}
 	}
@@ -93,9 +102,59 @@ func scratchOf(n *graph.Node) int64 {
 
 // packing gathers blocks.
 type packing struct {
-	end    int
-	blocks []arena.Block
-	block  map[graph.Value]int
+	end      int
+	operands int // blocks that are a body's operands: the first ones
+	blocks   []arena.Block
+	block    map[graph.Value]int
+	last     map[graph.Value]int // by value: when it is read last
+}
+
+// findLast finds when values are read last: results at the end.
+func (p *packing) findLast(nodes []*graph.Node, out []graph.Value) {
+	p.last = map[graph.Value]int{}
+	for t, n := range nodes {
+		for _, v := range n.In {
+			root, _ := v.Resolve()
+			p.last[root] = t
+		}
+	}
+	for _, v := range out {
+		root, _ := v.Resolve()
+		p.last[root] = p.end
+	}
+}
+
+// takesOver is the block of an operand that result 0 of a node is written over, if there is one. A
+// body's own operand is written for the next iteration at the end: only the state that it becomes
+// may be there until then.
+func (p *packing) takesOver(n *graph.Node, t int, out []graph.Value) (int, bool) {
+	op, ok := n.Op.(graph.InPlacer)
+	if !ok {
+		return 0, false
+	}
+	for _, i := range op.InPlace(n.InTypes(), n.Out) {
+		root, _ := n.In[i].Resolve()
+		block, ok := p.block[root]
+		if !ok || p.last[root] != t || root.Type().Bytes() != n.Out[0].Bytes() ||
+			times(n.In, root) > 1 {
+			continue
+		}
+		own := block < p.operands
+		if !own || p.last[n.Value(0)] < p.end || block < len(out) && out[block] == n.Value(0) {
+			return block, true
+		}
+	}
+	return 0, false
+}
+
+// times is how many operands are in a value's bytes.
+func times(in []graph.Value, root graph.Value) (n int) {
+	for _, v := range in {
+		if r, _ := v.Resolve(); r == root {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *packing) add(v graph.Value, from, to int) {
