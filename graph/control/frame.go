@@ -24,10 +24,10 @@ type frame struct {
 
 // newFrame packs the values of a body: operands live throughout and results until the end, so that
 // operands may be written for the next iteration while all results are there; those results that
-// are an operand, or in one, are copied first. Operands lo to hi-1, of which the states come first as
-// in the results, are in the frame, the others stay the same and where they are. A
-// result that an operation may write over an operand of it is there, as a sum over iterations is in
-// the sum before it.
+// are an operand, or in one, are copied first. Operands lo to hi-1, of which the states come first
+// as in the results, are in the frame; the others stay the same, and where they are. A result that
+// an operation may write over an operand of it is there, as a sum over iterations is in the sum
+// before it.
 func newFrame(g *graph.Graph, in, out []graph.Value, lo, hi int) frame {
 	f := frame{at: map[graph.Value]int64{}, scratch: map[graph.NodeID]int64{},
 		staged: map[int]int64{}, outside: map[graph.Value]int{}}

@@ -93,7 +93,8 @@ func saves(product graph.Value, from []graph.Value) bool {
 // value that no other operand is in, and that nothing reads later.
 func (a *accumulation) ends(in []graph.Value, n *graph.Node) bool {
 	root, _ := in[0].Resolve()
-	return !root.Node.Leaf() && a.last[root.Node.ID] == n.ID && readOnce(in, root) &&
+	leaf := root.Node.Leaf() && root.Node.Kind != graph.KindInput
+	return !leaf && a.last[root.Node.ID] == n.ID && readOnce(in, root) &&
 		root.Type().Bytes() == in[0].Type().Bytes()
 }
 

@@ -1,7 +1,9 @@
 package split
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gomem/gomem/graph"
@@ -59,3 +61,29 @@ func partOf(name string) (whole string, k, count int, ok bool) {
 
 // partName is what parts are called, after the name of the whole.
 func partName(k, count int) string { return fmt.Sprintf("%dof%d", k, count) }
+
+// Sequence is one of another graph that is made in parts.
+type Sequence struct {
+	Whole *graph.Node
+	Parts int
+	Need  int64 // of the whole: its operands, its results and its workspace, in bytes
+}
+
+// Sequences are those of a graph that another, which was made of it, has in parts, the neediest
+// first.
+func Sequences(g, of *graph.Graph) []Sequence {
+	parts := map[string]int{}
+	for _, n := range g.Nodes() {
+		if whole, _, count, ok := partOf(n.Name); ok {
+			parts[whole] = count
+		}
+	}
+	var list []Sequence
+	for _, n := range of.Nodes() {
+		if _, ok := n.Op.(graph.Sequence); ok && parts[n.Name] > 0 {
+			list = append(list, Sequence{n, parts[n.Name], need(n, make([]graph.NodeID, of.Len()))})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Sequence) int { return cmp.Compare(b.Need, a.Need) })
+	return list
+}

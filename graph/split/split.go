@@ -180,13 +180,20 @@ func (r *Result) join(id graph.NodeID, parts []int) {
 // is no part of it.
 func Split(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 	limit int64) (*Result, error) {
-	unfolded, err := unfold(g, fetches, updates, limit)
-	if err != nil {
+	if err := check(g, fetches, updates); err != nil {
 		return nil, err
 	}
-	whole := g
-	if unfolded != nil {
-		g, fetches, updates = unfolded.Graph, unfolded.fetched(fetches), unfolded.updated(updates)
+	var before []*Result
+	var of []*graph.Graph
+	for _, rewrite := range []rewriting{reframe, unfold} {
+		r, err := rewrite(g, fetches, updates, limit)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			before, of = append(before, r), append(of, g)
+			g, fetches, updates = r.Graph, r.fetched(fetches), r.updated(updates)
+		}
 	}
 	s, err := NewSurvey(g, fetches, updates, limit)
 	if err != nil {
@@ -197,8 +204,13 @@ func Split(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 		return nil, err
 	}
 	r, err := s.Build(parts)
-	if err == nil && unfolded != nil {
-		r = r.after(unfolded, whole)
+	for i := len(before) - 1; i >= 0 && err == nil; i-- {
+		r = r.after(before[i], of[i])
 	}
 	return r, err
 }
+
+// rewriting is what is done to a graph before its operations are cut; without a result if there is
+// nothing to do.
+type rewriting func(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
+	limit int64) (*Result, error)

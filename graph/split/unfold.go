@@ -14,9 +14,6 @@ import (
 // there is no such sequence.
 func unfold(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 	limit int64) (*Result, error) {
-	if err := check(g, fetches, updates); err != nil {
-		return nil, err
-	}
 	u := &unfolding{builder: &builder{Survey: &Survey{g: g, fetches: fetches, updates: updates,
 		live: wanted(g, fetches, updates), needs: Needs(g, fetches, updates)},
 		names: map[string]bool{}, made: map[rows]graph.Value{}, region: none,

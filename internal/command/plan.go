@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/internal/grid"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
@@ -94,7 +95,8 @@ type explanation struct {
 
 	Trains bool `json:"trains"` // false of a network without a loss
 
-	spread bool // experts are divided over a mesh
+	spread bool   // experts are divided over a mesh
+	loops  string // which are in parts
 }
 
 // passTime is how long a pass took.
@@ -252,11 +254,23 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 		x.Wire = wireOf(b, p)
 	}
 	x.Trains = b.trains()
+	x.loops = loopsOf(p)
 	x.spread = o.Mesh != nil && b.model.Name == "moe"
 	for _, t := range p.Results[0].Timings {
 		x.PassMS = append(x.PassMS, passTime{t.Pass, milliseconds(t.Took)})
 	}
 	return x, nil
+}
+
+// loopsOf says which sequences are in parts, as far as it fits on a line, and why.
+func loopsOf(p planned) string {
+	parts := split.Sequences(p.Graph, p.Model)
+	if len(parts) == 0 {
+		return ""
+	}
+	first := parts[0]
+	return fmt.Sprintf("%d; %s in %d: whole, it takes %s", len(parts), first.Whole.Name,
+		first.Parts, size(first.Need))
 }
 
 // print writes the explanation for people.
@@ -269,6 +283,7 @@ func (x explanation) print(w io.Writer) {
 		{"floor of its graph", x.floor()},
 		{"which is set by", x.Floor.At},
 		{"away at the fullest", x.Floor.away()},
+		{"loops in parts", x.loops},
 		{"floor of a step", x.fastest()},
 		{"plan", x.method()},
 		{"precision", x.Precision},
