@@ -46,13 +46,17 @@ func Trial(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID, ids in
 func (m *Machine) fill(v graph.Value, k int, ids int32) {
 	x := m.Value(v)
 	for i := range x.Type.Elems() {
-		switch {
-		case x.Type.DType == graph.I32:
+		number := float64(float64((i*37+k*11)%23)/8) - 1
+		if x.Type.Rank() == 0 {
+			number = 1
+		}
+		switch x.Type.DType {
+		case graph.I32:
 			x.I32()[i] = int32(7*i) % ids
-		case x.Type.Rank() == 0:
-			x.F32()[i] = 1
+		case graph.F64:
+			x.F64()[i] = number
 		default:
-			x.F32()[i] = float32(float32((i*37+k*11)%23)/8) - 1
+			x.F32()[i] = float32(number)
 		}
 	}
 }
