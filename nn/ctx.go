@@ -149,7 +149,12 @@ func (c *Ctx) ParamOf(name string, init Init, t graph.Type) graph.Value {
 // Average is a variable like those of [Ctx.Param] that no optimizer changes, such
 // as a running average; write it with [Ctx.Update].
 func (c *Ctx) Average(name string, init Init, sizes ...int) graph.Value {
-	return c.variable(name, init, tensor.Of(graph.F32, sizes...), true)
+	return c.AverageOf(name, init, tensor.Of(graph.F32, sizes...))
+}
+
+// AverageOf is [Ctx.Average] of a type, whose axes may have names.
+func (c *Ctx) AverageOf(name string, init Init, t graph.Type) graph.Value {
+	return c.variable(name, init, t, true)
 }
 
 // Update lets the objective that computes what an update reads execute it too. A

@@ -169,8 +169,8 @@ func (b *builder) onGraph(o operand) graph.Value {
 	return graph.Value{}
 }
 
-// parameter is a weight as a variable: the same for all its uses in a pass. Numbers of 16 bits are
-// f32 from the beginning, which has all of them.
+// parameter is a weight as a variable: the same for all its uses in a pass. Of 16 bits only those
+// are that stay as they are; others are f32 from the beginning, which has all numbers of 16 bits.
 func (b *builder) parameter(t *onnx.Tensor) graph.Value {
 	if o, ok := b.params[t.Name]; ok {
 		return o.value
@@ -179,11 +179,15 @@ func (b *builder) parameter(t *onnx.Tensor) graph.Value {
 	if err != nil {
 		fail("%w", err)
 	}
-	make := b.ctx.Param
-	if b.net.averages[t.Name] || b.net.frozen != nil && b.net.frozen(t.Name) {
-		make = b.ctx.Average
+	frozen := b.net.frozen(t.Name)
+	if !frozen {
+		kind.DType = graph.F32
 	}
-	v := make(t.Name, nil, kind.Sizes()...)
+	make := b.ctx.ParamOf
+	if b.net.averages[t.Name] || frozen && !b.net.untrained {
+		make = b.ctx.AverageOf
+	}
+	v := make(t.Name, nil, kind)
 	if !v.Valid() {
 		fail("%w", b.ctx.Graph().Err())
 	}

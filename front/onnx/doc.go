@@ -19,7 +19,8 @@
 //
 // Initialisers of floating-point numbers are parameters, by their names, which training changes;
 // scalars among them, and all integers, are constants, for exporters write those as initialisers,
-// too. Options.Frozen says what is not to be trained. Means and variances of norms are averages.
+// too. Options.Frozen says what is not to be trained; it has the file's type in memory. Means and
+// variances of norms are averages.
 //
 // All operators that are not known are named in one error before anything is built. An attribute
 // that is there and that nobody asks for is an error of its node: nothing is passed over in

@@ -29,16 +29,20 @@ type Options struct {
 	// Bound is the most iterations of a loop whose end depends on data: memory is planned for so
 	// many, and one that goes on is an error of the step. 0 refuses such loops.
 	Bound int
-	// Frozen says which parameters are not trained; nil: all are.
+	// Frozen says which parameters are not trained; nil: all are. Those of 16 bits in the file
+	// have 16 bits in memory; what is trained has 32, since steps are smaller than 16 bits tell.
 	Frozen func(name string) bool
+	// Untrained says that no pass is for training: all are frozen, and still count as parameters.
+	Untrained bool
 }
 
 // Net is a network of a file. It holds the file's bytes.
 type Net struct {
-	file   *onnx.File
-	frozen func(name string) bool
-	given  map[string]tensor.View
-	bound  int
+	file      *onnx.File
+	frozen    func(name string) bool
+	untrained bool
+	given     map[string]tensor.View
+	bound     int
 
 	weights   map[string]*onnx.Tensor // by name, of the main graph
 	functions map[functionName]*onnx.Function
@@ -64,7 +68,8 @@ func Open(path string, o Options) (*Net, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Net{file: file, frozen: o.Frozen, given: o.Given, bound: o.Bound,
+	frozen := func(name string) bool { return o.Untrained || o.Frozen != nil && o.Frozen(name) }
+	n := &Net{file: file, frozen: frozen, untrained: o.Untrained, given: o.Given, bound: o.Bound,
 		weights: map[string]*onnx.Tensor{}, functions: map[functionName]*onnx.Function{},
 		loads:    map[string]*onnx.Tensor{},
 		averages: map[string]bool{}, read: map[string]bool{}}

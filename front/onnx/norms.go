@@ -209,7 +209,7 @@ func batchNorm(n *node) {
 // averaged is operand i moved towards the batch's.
 func averaged(n *node, i int, to value, momentum float32) value {
 	average := n.wide(i)
-	if w := n.in[i].weight; w != nil && (n.b.net.frozen == nil || !n.b.net.frozen(w.Name)) {
+	if w := n.in[i].weight; w != nil && !n.b.net.frozen(w.Name) {
 		n.b.ctx.Update(ops.RunningAverage(average, to, momentum))
 	}
 	y := ops.Add(ops.Scale(average, momentum), ops.Scale(to, 1-momentum))

@@ -116,7 +116,9 @@ func openNetwork(f modelFlags) (n *onnx.Net, sum string, err error) {
 		return nil, "", fmt.Errorf("%s is another file than that of the run: its SHA-256 begins "+
 			"with %.12s, and that one's with %.12s", path, sum, f.sum)
 	}
-	n, err = onnx.Open(path, onnx.Options{Sizes: f.Axis.sizes(), Batch: int(f.Batch)})
+	// A run's weights have been trained, in 32 bits.
+	n, err = onnx.Open(path, onnx.Options{Sizes: f.Axis.sizes(), Batch: int(f.Batch),
+		Untrained: f.evaluates() && f.sum == ""})
 	if _, open := errors.AsType[*onnx.UnboundError](err); open {
 		err = usagef("%w: give --axis NAME=N for each, or --batch N for those of examples", err)
 	}
