@@ -183,7 +183,7 @@ __device__ inline Turn sincos64(double x) {
 
 // 64 bits of 2/π from one on; those before the point are zeros.
 __device__ inline u64 bits_from(int at) {
-	const u64 words[5] = {0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull,
+	static const u64 words[5] = {0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull,
 		0xfe5163abdebbc561ull, 0xb7246e3a424dd2e0ull};
 	if (at < 0) return words[0] >> -at;
 	int word = at / 64, off = at % 64;

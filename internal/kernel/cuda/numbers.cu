@@ -3,7 +3,7 @@
 // What wraps is computed without signs, whose overflow C++ leaves open; an integer divided by
 // zero, which the host refuses, is 0.
 template <class T> __device__ T power_of(T a, T b) {
-	if (b < 0) return a == 1 || (a == (T)-1 && !(b & 1)) ? (T)1 : a == (T)-1 ? a : (T)0;
+	if (negative(b)) return a == 1 || (a == (T)-1 && !(b & 1)) ? (T)1 : a == (T)-1 ? a : (T)0;
 	u64 p = 1, square = (u64)a;
 	for (; b > 0; b >>= 1) {
 		if (b & 1) p *= square;
@@ -13,10 +13,10 @@ template <class T> __device__ T power_of(T a, T b) {
 }
 template <class T> __device__ T divided(int op, T a, T b) {
 	if (b == 0) return 0;
-	bool whole = b < 0 && b == (T)-1; // the smallest number divided by it would overflow
+	bool whole = negative(b) && b == (T)-1; // the smallest number divided by it would overflow
 	T q = whole ? (T)(0 - (u64)a) : (T)(a / b), r = whole ? (T)0 : (T)(a % b);
 	if (op == DIV) return q;
-	return op == MOD && r != 0 && (r < 0) != (b < 0) ? (T)(r + b) : r;
+	return op == MOD && r != 0 && negative(r) != negative(b) ? (T)(r + b) : r;
 }
 template <class T> __device__ T number(int op, T a, T b) {
 	u64 x = (u64)a, y = (u64)b, width = 8 * sizeof(T);
@@ -26,9 +26,9 @@ template <class T> __device__ T number(int op, T a, T b) {
 	case MUL: return (T)(x * y);
 	case SQUARE: return (T)(x * x);
 	case NEG: return (T)(0 - x);
-	case ABS: return a < 0 ? (T)(0 - x) : a;
-	case SIGN: return (T)((a > 0) - (a < 0));
-	case RELU: return a < 0 ? (T)0 : a;
+	case ABS: return negative(a) ? (T)(0 - x) : a;
+	case SIGN: return (T)((a > 0) - negative(a));
+	case RELU: return negative(a) ? (T)0 : a;
 	case MAXIMUM: return a > b ? a : b;
 	case MINIMUM: return a < b ? a : b;
 	case POWER: return power_of(a, b);
@@ -38,7 +38,7 @@ template <class T> __device__ T number(int op, T a, T b) {
 	case BIT_XOR: return (T)(x ^ y);
 	case BIT_NOT: return (T)~x;
 	case SHIFT_LEFT: return y < width ? (T)(x << y) : (T)0;
-	case SHIFT_RIGHT: return y < width ? (T)(a >> y) : (T)(a < 0 ? -1 : 0);
+	case SHIFT_RIGHT: return y < width ? (T)(a >> y) : (T)(negative(a) ? -1 : 0);
 	}
 	return 0;
 }

@@ -15,6 +15,9 @@ typedef long long i64;
 #define PARAM const
 #endif
 
+// Is a number below zero? One without a sign is not, and compilers warn of a plain question.
+template <class T> __device__ __forceinline__ bool negative(T x) { return x <= 0 && x != 0; }
+
 // Elements of a grid, each for one thread.
 #define EACH(i, n) \
 	for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < (n); \
@@ -104,6 +107,10 @@ __device__ __forceinline__ u64 stream_key(const int *seed, u64 salt) {
 }
 struct Words {
 	u32 w[4];
+	// Word i, chosen among registers: an array with an index that varies is in local memory.
+	__device__ __forceinline__ u32 at(int i) const {
+		return i & 2 ? i & 1 ? w[3] : w[2] : i & 1 ? w[1] : w[0];
+	}
 };
 __device__ inline Words philox(u64 key, u64 block) {
 	u32 a = (u32)block, b = (u32)(block >> 32), c = 0, d = 0, k = (u32)key, l = (u32)(key >> 32);
@@ -115,14 +122,14 @@ __device__ inline Words philox(u64 key, u64 block) {
 	}
 	return Words{{a, b, c, d}};
 }
-__device__ __forceinline__ u32 philox_word(u64 key, u64 e) { return philox(key, e / 4).w[e % 4]; }
+__device__ __forceinline__ u32 philox_word(u64 key, u64 e) { return philox(key, e / 4).at(e % 4); }
 // Words e to e+3.
 __device__ inline Words philox_from(u64 key, u64 e) {
 	Words r = philox(key, e / 4);
 	int skip = e % 4;
 	if (!skip) return r;
 	Words next = philox(key, e / 4 + 1), out;
-	for (int i = 0; i < 4; i++) out.w[i] = i + skip < 4 ? r.w[i + skip] : next.w[i + skip - 4];
+	for (int i = 0; i < 4; i++) out.w[i] = i + skip < 4 ? r.at(i + skip) : next.at(i + skip - 4);
 	return out;
 }
 __device__ __forceinline__ float unit(u32 word) { return (float)(word >> 8) * (1.f / (1 << 24)); }

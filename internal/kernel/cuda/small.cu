@@ -31,7 +31,7 @@ extern "C" __global__ void draw(PARAM Walk w, float *out, const int *seed, u64 s
 			continue;
 		}
 		Words pair = philox(key, at[0] / 4);
-		double distance = pair.w[at[0] % 4 & 2], angle = pair.w[at[0] % 4 | 1];
+		double distance = pair.at(at[0] & 2), angle = pair.at(at[0] & 2 | 1);
 		double r = sqrt(-2 * log64((distance + 1) / 4294967296.));
 		Turn t = sincos64(6.283185307179586 * angle / 4294967296.);
 		out[i] = (float)(r * (at[0] & 1 ? t.sin : t.cos));
@@ -124,8 +124,8 @@ template <class T> struct Limits {
 // The integer, or the number towards zero, or what of the type is nearest to it.
 template <class T, class S> __device__ inline T fitted(S v) {
 	T y = (T)v;
-	if ((S)y == v && (y < 0) == (v < 0)) return y;
-	return v < 0 ? Limits<T>::least : Limits<T>::most;
+	if ((S)y == v && negative(y) == negative(v)) return y;
+	return negative(v) ? Limits<T>::least : Limits<T>::most;
 }
 template <class T> __device__ inline T fitted(double v) {
 	if (v >= (double)Limits<T>::most) return Limits<T>::most;

@@ -23,15 +23,14 @@ extern "C" __global__ void momentum(Gate gate, float *w, float *m, const float *
 extern "C" __global__ void __launch_bounds__(256) adam(Gate gate, float *w, float *m, float *v,
 	const float *g, const float *lr, const float *step, i64 n, float beta1, float beta2,
 	float eps, float decay) {
-	__shared__ float rate, root;
+	__shared__ float factor[2];
 	if (!gate.open()) return;
-	if (threadIdx.x == 0) {
-		float first = (float)(1 - pow64(beta1, *step));
-		float second = (float)(1 - pow64(beta2, *step));
-		rate = (float)(-(double)*lr / first);
-		root = (float)(1 / sqrt((double)second));
+	if (threadIdx.x < 2) { // side by side, by the same instructions
+		double left = (float)(1 - pow64(threadIdx.x ? beta2 : beta1, *step));
+		factor[threadIdx.x] = (float)(threadIdx.x ? 1 / sqrt(left) : -(double)*lr / left);
 	}
 	__syncthreads();
+	float rate = factor[0], root = factor[1];
 	float left1 = (float)(1 - (double)beta1), left2 = (float)(1 - (double)beta2);
 	float keep = 1 - *lr * decay;
 	EACH(i, n) {
