@@ -41,19 +41,26 @@ type Compiler struct {
 	Version string   // "13.0"
 	Path    string   // of the library
 	Options []string // that everything is compiled with
+	Log     string   // what the compiler said of what it compiled last
 	lib     *library
 }
 
 // Compiler loads the compiler. The error is a *[MissingError] or an *[OldError], or
 // the compiler's own.
 func (g *GPU) Compiler() (*Compiler, error) {
-	lib, err := source{what: "CUDA compiler", names: versions("libnvrtc", g.Version),
-		beside: "libnvrtc-builtins.so.*", symbols: nvrtcSymbols()}.load(g.options)
+	return g.options.Compiler(g.Version, g.Capability)
+}
+
+// Compiler loads the compiler that suits a driver's version, 13000 is 13.0, for GPUs of a compute
+// capability, 90 is 9.0. It needs neither driver nor GPU. Errors are those of [GPU.Compiler].
+func (o Options) Compiler(driver, capability int) (*Compiler, error) {
+	lib, err := source{what: "CUDA compiler", names: versions("libnvrtc", driver),
+		beside: "libnvrtc-builtins.so.*", symbols: nvrtcSymbols()}.load(o)
 	if err != nil {
 		return nil, err
 	}
 	c := &Compiler{lib: lib, Path: lib.path, Options: []string{
-		fmt.Sprintf("--gpu-architecture=sm_%d", g.Capability), "--std=c++17",
+		fmt.Sprintf("--gpu-architecture=sm_%d", capability), "--std=c++17",
 		// no more than one rounding an operation, and no fewer numbers
 		"--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"}}
 	var major, minor int32
@@ -91,8 +98,9 @@ func (c *Compiler) Compile(source, name string) (cubin []byte, err error) {
 	err = c.do(nvrtcCompileProgram, program, word(len(options)),
 		uintptr(unsafe.Pointer(unsafe.SliceData(options))))
 	runtime.KeepAlive(options)
+	c.Log = c.log(program)
 	if e, ok := errors.AsType[*Error](err); ok {
-		e.Text = c.log(program)
+		e.Text = c.Log
 		return nil, e
 	}
 	var size uint64
