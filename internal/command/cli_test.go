@@ -109,7 +109,7 @@ func TestBadInput(t *testing.T) {
 		{"train --wings 2", 2, "unknown flag --wings"},
 		{"train now", 2, "now"},
 		{"--log-level loud version", 2, "loud"},
-		{"--pprof heat version", 2, "want cpu, mem, trace or block"},
+		{"--pprof heat version", 2, "want cpu, mem, trace, block, mutex or goroutine"},
 		{"--pprof cpu --pprof-dir pairs.tsv version", 1, "pairs.tsv"},
 
 		{"train --model bert", 2, `unknown --model "bert": want moe`},
@@ -352,7 +352,8 @@ func TestVersion(t *testing.T) {
 // TestProfile: a profile is written where it was asked for.
 func TestProfile(t *testing.T) {
 	for kind, want := range map[string]string{"cpu": "cpu.pprof", "mem": "mem.pprof",
-		"trace": "trace.out", "block": "block.pprof"} {
+		"trace": "trace.out", "block": "block.pprof", "mutex": "mutex.pprof",
+		"goroutine": "goroutine.pprof"} {
 		dir := filepath.Join(t.TempDir(), "profiles")
 		succeed(t, "--pprof", kind, "--pprof-dir", dir, "version")
 		if got := files(t, dir); got != want {

@@ -17,7 +17,7 @@ const flagTexts = `
     How entries of the log are written: text or json (default ${default}).
 --pprof
     Write a profile of gomem itself for 'go tool pprof' or 'go tool trace': cpu, mem,
-    trace or block.
+    trace, block, mutex, or goroutine, those that there are at the end.
 --pprof-dir
     Directory of the profile (default: the current one).
 --model

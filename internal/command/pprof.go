@@ -36,6 +36,14 @@ func profilers() map[string]profiler {
 		"block": {"block.pprof",
 			func(*os.File) error { runtime.SetBlockProfileRate(1); return nil },
 			func(f *os.File) error { runtime.SetBlockProfileRate(0); return write("block", f) }},
+		"mutex": {"mutex.pprof",
+			func(*os.File) error { runtime.SetMutexProfileFraction(1); return nil },
+			func(f *os.File) error {
+				runtime.SetMutexProfileFraction(0)
+				return write("mutex", f)
+			}},
+		"goroutine": {"goroutine.pprof", func(*os.File) error { return nil },
+			func(f *os.File) error { return write("goroutine", f) }},
 	}
 }
 
@@ -47,7 +55,7 @@ func startProfile(kind, dir string) (stop func() error, err error) {
 	}
 	p, ok := profilers()[kind]
 	if !ok {
-		return nil, usagef("--pprof %q: want cpu, mem, trace or block", kind)
+		return nil, usagef("--pprof %q: want cpu, mem, trace, block, mutex or goroutine", kind)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("--pprof-dir %s: %w", dir, bare(err))
