@@ -118,18 +118,22 @@ type Gemm struct {
 	TF32                      bool // operands are rounded to TF32 first
 	HalfIn, HalfOut           bool // A and B, and C, are of bfloat16
 
-	words []uintptr
-	fn    int
+	words  []uintptr
+	fn     int
+	scales *[2]float32 // Alpha and Beta, where the library reads them
 }
 
-// Prepare makes the arguments of the library.
+// Prepare makes the arguments of the library, of what the product is now. The numbers that it has
+// by their addresses are of their own: g may be on a stack, which moves as it grows.
 func (g *Gemm) Prepare() {
 	compute := uintptr(compute32)
 	in, out := elementType(g.HalfIn), elementType(g.HalfOut)
 	if g.TF32 {
 		compute = fastTF32
 	}
-	alpha, beta := uintptr(unsafe.Pointer(&g.Alpha)), uintptr(unsafe.Pointer(&g.Beta))
+	g.scales = &[2]float32{g.Alpha, g.Beta}
+	alpha := uintptr(unsafe.Pointer(&g.scales[0]))
+	beta := uintptr(unsafe.Pointer(&g.scales[1]))
 	g.words = []uintptr{0, operation(g.TransA), operation(g.TransB), word(g.M), word(g.N),
 		word(g.K), alpha}
 	if g.fn = cublasGemmEx; g.Batch <= 1 {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -247,6 +248,43 @@ func TestProducts(t *testing.T) {
 	}
 }
 
+// TestProductsOnStacks: a product that is on a stack when it is prepared is the same when the stack
+// has grown, and moved, and others have what was its place.
+func TestProductsOnStacks(t *testing.T) {
+	m := open(t)
+	blas, err := m.Blas()
+	ok(t, err)
+	p, err := blas.Products(m.s, m.alloc(1<<16), 1<<16)
+	ok(t, err)
+	m.free = append([]func() error{p.Close}, m.free...)
+	one, c := m.put([]float32{1}), m.put([]float32{1})
+	g := driver.Gemm{M: 1, N: 1, K: 1, Alpha: 2, Beta: 3, A: one, B: one, C: c, LdA: 1, LdB: 1,
+		LdC: 1}
+	g.Prepare()
+	deep(1 << 12)
+	var others sync.WaitGroup
+	for range 64 {
+		others.Go(func() { deep(1 << 6) })
+	}
+	others.Wait()
+	ok(t, p.Run(&g))
+	if got := m.get(c, 1)[0]; got != 5 {
+		t.Errorf("%v, want 5", got)
+	}
+}
+
+// deep takes so many frames of a stack, and leaves something in each.
+func deep(frames int) (sum float32) {
+	var frame [64]float32
+	for i := range frame {
+		frame[i] = float32(frames + i)
+	}
+	if frames > 0 {
+		sum = deep(frames - 1)
+	}
+	return sum + frame[frames%64]
+}
+
 // TestCopies: asynchronous copies are of pinned memory; another stream sees what they
 // brought after an event.
 func TestCopies(t *testing.T) {
@@ -349,6 +387,7 @@ func TestUnusable(t *testing.T) {
 			}
 		})
 	}
+	t.Setenv("GOMEM_CUDA_PATH", "") // or its libraries would be found
 	ok(t, os.Symlink(filepath.Join(emulator, "libcuda.so.1"), filepath.Join(empty, "libcuda.so.1")))
 	d, err := driver.Load(driver.Options{Dirs: []string{empty}})
 	ok(t, err)
