@@ -75,7 +75,7 @@ func TestRivalsOfRefusedGraphs(t *testing.T) {
 	thesis := Options{Policy: Thesis, Machine: by, DeviceBytes: 780, Strategy: partition.Depth,
 		Partition: 3}
 	auto := Options{Policy: Auto, Machine: by, DeviceBytes: 780}
-	p, err := fused(whole(m.Graph, targets))
+	p, err := whole(m.Graph, targets).fuse(everything)
 	if err != nil {
 		t.Fatal(err)
 	}

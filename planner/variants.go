@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/fuse"
@@ -35,8 +36,8 @@ func Variants(g *graph.Graph, o Options, targets ...Target) ([]*Planned, error) 
 
 // variantsOf are the graphs to choose from, the fused graph, those whose constants are folded or
 // computed again, those whose neediest operations are cut, and the model's own, none of which is
-// made yet. Which there are does not depend on the
-// budgets. If there is a mesh, all are made of the graph that is divided over it.
+// made yet. Which there are does not depend on the budgets. If there is a mesh, all are made of the
+// graph that is divided over it.
 func variantsOf(g *graph.Graph, o Options, targets []Target) ([]variant, error) {
 	if err := CheckTargets(g, targets...); err != nil {
 		return nil, err
@@ -61,12 +62,26 @@ const (
 // lowered to a precision: nothing is fused or cut.
 func (p *Planned) Plain() bool { return p.rewritten == asPlain }
 
-// variant is a graph to choose that is not made yet: how it is made, of which plain one.
+// variant is a graph to choose that is not made yet.
 type variant struct {
-	name  string
-	plain *Planned
-	make  func(*Planned) (*Planned, error)
+	name string
+	maker
 	known *Planned // the graph, if there has been one
+}
+
+// maker is a graph that is made when it is asked for, and once, since others are made of it. It is
+// nil if it would be no other than what it is made of.
+type maker func() (*Planned, error)
+
+// then is what becomes of a graph, if there is one.
+func (m maker) then(next func(*Planned) (*Planned, error)) maker {
+	return sync.OnceValues(func() (*Planned, error) {
+		p, err := m()
+		if p == nil || err != nil {
+			return nil, err
+		}
+		return next(p)
+	})
 }
 
 // isCut reports whether the graph is one whose neediest operations are cut.
@@ -87,30 +102,13 @@ func (p *Planned) variants(o Options, known *Planned) ([]variant, error) {
 	if err != nil {
 		return nil, err
 	}
-	fused := fused
 	if o.Device != nil {
 		if plain, err = plain.on(o.Device); err != nil {
 			return nil, err
 		}
-		fused = func(p *Planned) (*Planned, error) { return p.fuse(o.Device.Runs) }
 	}
-	list := []variant{{name: asFused, make: fused}}
-	if o.NoFusion {
-		list = []variant{{name: asPlain, make: unchanged}}
-	}
-	if o.Policy.Searches() {
-		list = append(list, constants(o)...)
-	}
-	// That the parts of an operation come to its bits is a promise of the reference's kernels.
-	if o.Policy.Searches() && o.Device == nil {
-		parts := cuts(plain, o)
-		list = append(append(list, parts...), unfoldedCut(o, parts)...)
-	}
-	if !o.NoFusion {
-		list = append(list, variant{name: asPlain, make: unchanged})
-	}
+	list := plain.rewritings(o)
 	for i := range list {
-		list[i].plain = plain
 		if known != nil && known.rewritten == list[i].name {
 			list[i].known = known
 		}
@@ -118,16 +116,41 @@ func (p *Planned) variants(o Options, known *Planned) ([]variant, error) {
 	return list, nil
 }
 
+// rewritings are the variants that are made of a plain graph.
+func (p *Planned) rewritings(o Options) []variant {
+	var plain maker = func() (*Planned, error) { return p, nil }
+	fused := plain.fused(o)
+	list := []variant{{name: asFused, maker: fused}}
+	if o.NoFusion {
+		list = []variant{{name: asPlain, maker: plain}}
+	}
+	if o.Policy.Searches() {
+		folded, unfolded := plain.constants(o)
+		unfolded = unfolded.fused(o)
+		list = append(list, variant{name: asFolded, maker: folded.fused(o)},
+			variant{name: asUnfolded, maker: unfolded})
+		// That the parts of an operation come to its bits is a promise of the reference's kernels.
+		if o.Device == nil {
+			list = append(list, cuts(p, "", fused)...)
+			list = append(list, cuts(p, asUnfolded+", ", unfolded)...)
+		}
+	}
+	if !o.NoFusion {
+		list = append(list, variant{name: asPlain, maker: plain})
+	}
+	return list
+}
+
 // graph makes the graph, not planned yet; it is nil if it would be another variant's.
 func (v variant) graph() (*Planned, error) {
 	if v.known != nil {
 		return v.known, nil
 	}
-	made, err := v.make(v.plain)
-	if made == nil || err != nil {
+	p, err := v.maker()
+	if p == nil || err != nil {
 		return nil, err
 	}
-	named := *made
+	named := *p
 	named.rewritten = v.name
 	return &named, nil
 }
@@ -179,9 +202,6 @@ func (p *Planned) halved(o Options) (*Planned, error) {
 	return p.moved(r.Graph, r), nil
 }
 
-// unchanged is the model's own graph, or the one that was divided.
-func unchanged(p *Planned) (*Planned, error) { return p, nil }
-
 // on is a copy of the graph in which nodes need what they need on a device, and are computed by
 // what computes them there. What of the update phase it computes to other bits than the host, every
 // plan has on the host: where else such operations run is a plan's choice, and may not show.
@@ -202,9 +222,18 @@ func (p *Planned) on(device machine.Device) (*Planned, error) {
 	return c, nil
 }
 
-// fused is the fused graph.
-func fused(p *Planned) (*Planned, error) {
-	return p.fuse(everything)
+// fused is a graph fused into operations that the device runs, unless nothing is to be fused.
+func (m maker) fused(o Options) maker {
+	if o.NoFusion {
+		return m
+	}
+	return m.then(func(p *Planned) (*Planned, error) {
+		f, err := p.fuse(runs(o))
+		if err == nil {
+			f.constants = p.constants
+		}
+		return f, err
+	})
 }
 
 // fuse is the graph fused into operations that a device runs.
@@ -217,45 +246,44 @@ func (p *Planned) fuse(runs func(graph.Op) bool) (*Planned, error) {
 	return p.moved(r.Graph, r), nil
 }
 
-// cuts are the variants whose operations need at most a quarter, and a
-// 32nd, of the neediest one's bytes.
-func cuts(p *Planned, o Options) []variant {
-	fetches, updates := p.roots()
-	most := slices.Max(append(split.Needs(p.Graph, fetches, updates), 0))
+// cuts are the variants of a graph whose operations need at most a quarter, and a 32nd, of the
+// bytes of the neediest one of the plain graph.
+func cuts(plain *Planned, prefix string, whole maker) []variant {
+	fetches, updates := plain.roots()
+	most := slices.Max(append(split.Needs(plain.Graph, fetches, updates), 0))
+	sums := whole.then((*Planned).accumulated)
 	var list []variant
 	for _, part := range []int64{4, 32} {
-		list = append(list, variant{name: fmt.Sprintf("cut to 1/%d", part),
-			make: func(p *Planned) (*Planned, error) { return cut(p, o, most/part) }})
+		cut := func(p *Planned) (*Planned, error) { return p.cut(whole, most/part) }
+		list = append(list, variant{name: fmt.Sprintf("%scut to 1/%d", prefix, part),
+			maker: sums.then(cut)})
 	}
 	return list
 }
 
-// cut is the graph whose operations need at most so many bytes as far as that can be,
-// with gradients added up where they are; nil if that changes nothing.
-func cut(p *Planned, o Options, limit int64) (*Planned, error) {
-	if !o.NoFusion {
-		var err error
-		if p, err = fused(p); err != nil {
-			return nil, err
-		}
-	}
-	whole := p.Graph
+// accumulated is the graph with gradients added up where they are.
+func (p *Planned) accumulated() (*Planned, error) {
 	fetches, updates := p.roots()
-	sums, err := split.Accumulate(p.Graph, fetches, updates)
+	r, err := split.Accumulate(p.Graph, fetches, updates)
 	if err != nil {
 		return nil, err
 	}
-	p = p.moved(sums.Graph, sums)
-	fetches, updates = p.roots()
-	parts, err := split.Split(p.Graph, fetches, updates, limit)
+	return p.moved(r.Graph, r), nil
+}
+
+// cut is the graph whose operations need at most so many bytes as far as that can be; nil if
+// that, and what was done before it, changes nothing of the whole.
+func (p *Planned) cut(whole maker, limit int64) (*Planned, error) {
+	fetches, updates := p.roots()
+	r, err := split.Split(p.Graph, fetches, updates, limit)
 	if err != nil {
 		return nil, err
 	}
-	p = p.moved(parts.Graph, parts)
-	if p.Graph.Len() == whole.Len() {
-		return nil, nil
+	before, err := whole()
+	if err != nil || r.Graph.Len() == before.Graph.Len() {
+		return nil, err
 	}
-	return p, nil
+	return p.moved(r.Graph, r), nil
 }
 
 // roots are the fetches and updates of all targets.
