@@ -17,7 +17,7 @@ import (
 	"github.com/gomem/gomem/train"
 )
 
-const n, batch, letters, vowels, room, width, budget = 9600, 32, 26, 5, 64, 32, 280 << 10
+const n, batch, letters, vowels, room, width, budget = 9600, 32, 26, 5, 64, 32, 276 << 10
 
 // network reads a letter a step by an LSTM; a text that is over keeps its state.
 func network() *nn.Model {

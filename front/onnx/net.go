@@ -158,7 +158,7 @@ func (n *Net) bind(sizes map[string]int) error {
 		for i := range v.Shape {
 			kind.Shape = append(kind.Shape, graph.Dim{Size: size(v, i)})
 		}
-		nameAxes(kind.Shape, v.Shape)
+		n.nameAxes(kind.Shape, v.Shape)
 		if err := kind.Check(); err != nil {
 			return fmt.Errorf("input %q: %w", v.Name, err)
 		}
@@ -183,15 +183,29 @@ func (n *Net) bind(sizes map[string]int) error {
 	return nil
 }
 
-// nameAxes gives axes their symbols, by which layouts divide them, but for those that are no word
-// or are there twice.
-func nameAxes(shape []graph.Dim, axes []onnx.Dim) {
+// nameAxes gives axes their symbols, by which layouts divide them, but for those that are no word,
+// are there twice, or have been given other sizes by an axis of their own: then the name is lost.
+func (n *Net) nameAxes(shape []graph.Dim, axes []onnx.Dim) {
 	for i, d := range axes {
 		twice := slices.IndexFunc(axes, func(e onnx.Dim) bool { return e.Symbol == d.Symbol }) < i
-		if word.MatchString(d.Symbol) && !twice {
+		if word.MatchString(d.Symbol) && !twice && n.unnameUnlike(d.Symbol, shape[i].Size) {
 			shape[i].Name = d.Symbol
 		}
 	}
+}
+
+// unnameUnlike has no axis of inputs so far keep a name with another size, and says whether all of
+// that name had this one.
+func (n *Net) unnameUnlike(name string, size int) bool {
+	alike := true
+	for _, in := range n.inputs {
+		for i, d := range in.kind.Shape {
+			if d.Name == name && d.Size != size {
+				in.kind.Shape[i].Name, alike = "", false
+			}
+		}
+	}
+	return alike
 }
 
 var word = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

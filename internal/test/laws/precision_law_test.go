@@ -9,15 +9,15 @@ import (
 	"github.com/gomem/gomem/planner"
 )
 
-// needsMoreInBF16 are the cases in which a model needs more memory in bfloat16, with its bytes in
-// f32 and in bfloat16: in language models the gradient of the table is added up in f32 part by
+// needsMoreInBF16 are the cases in which a model needs no less memory in bfloat16, with its bytes
+// in f32 and in bfloat16: in language models the gradient of the table is added up in f32 part by
 // part, and then the whole of it is rounded at once. Nearly all of the topic model is its weights
 // and their magnitudes, which are taken of f32, and the rounded ones of both come on top.
 var needsMoreInBF16 = map[string][2]int64{
 	"transformer auto": {89156, 101572},
 	"moe auto":         {89284, 101572},
 	"lstm-lm auto":     {299972, 405504},
-	"topic auto":       {32768, 32832},
+	"topic auto":       {32768, 32768},
 	"topic thesis":     {50240, 66624},
 	"topic vanilla":    {85444, 111040},
 }
