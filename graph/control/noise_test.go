@@ -32,7 +32,8 @@ func noisy(scanned, folds bool) (all []value) {
 		h = ops.Tanh(ops.MatMul(ops.Dropout(h, seed, 0.3, "drop"), w))
 		return ops.Add(h, ops.Scale(noise, 0.1)), noise
 	}
-	h, noise := x, value{}
+	var noise value
+	h := x
 	if scanned {
 		last, rows := control.Scan([]value{w, seed}, []value{h}, []value{ks},
 			func(same, states, xs []value) (next, ys []value) {
@@ -44,8 +45,9 @@ func noisy(scanned, folds bool) (all []value) {
 		var rows []value
 		for _, k := range ops.Unstack(ks) {
 			leave := g.Rerun() // draws by the same names
-			h, noise = step(w, seed, h, k)
-			rows = append(rows, noise)
+			var row value
+			h, row = step(w, seed, h, k)
+			rows = append(rows, row)
 			leave()
 		}
 		noise = ops.Stack(rows...)
