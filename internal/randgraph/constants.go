@@ -44,7 +44,7 @@ func (b *builder) stated() graph.Value {
 	case 6:
 		return put(func(row, col int) float32 { return either(col == row*7%b.cols, 1, 0) })
 	}
-	return put(func(row, col int) float32 { return float32((row*37+col*11)%23)/8 - 1 })
+	return put(func(row, col int) float32 { return float32(float32((row*37+col*11)%23)/8) - 1 })
 }
 
 func either(first bool, a, b float32) float32 {

@@ -152,7 +152,7 @@ func smoothly(kind, weight int, a, b graph.Value) graph.Value {
 		if t := a.Type().DType; t == graph.F32 || t == graph.F64 {
 			m := make([]float32, nestedCols*nestedCols)
 			for i := range m {
-				m[i] = float32((i*weight)%7)/8 - 0.25
+				m[i] = float32(float32((i*weight)%7)/8) - 0.25
 			}
 			w := a.Graph().Constant("weights", tensor.FromF32(m, nestedCols, nestedCols))
 			return ops.Tanh(ops.MatMul(a, ops.Cast(w, t)))
