@@ -80,7 +80,8 @@ func TestRealCompiler(t *testing.T) {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(compiler.Log) {
-				if strings.Contains(line, "warning") {
+				// that a later compiler will know an architecture no more is not about kernels
+				if strings.Contains(line, "warning") && !strings.Contains(line, "deprecated") {
 					t.Error(line)
 				}
 			}
