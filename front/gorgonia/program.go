@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
@@ -51,6 +52,9 @@ type fetched struct {
 // depends on all, and what G.Read reads. Learnables have their values as variables from then on;
 // see [Program.Push]. The error may be an [*ErrRefused], or wrap a *gomem.ErrOutOfMemory.
 func New(ctx context.Context, loss *G.Node, learnables G.Nodes, o Options) (*Program, error) {
+	if err := sound(loss, learnables, o.Fetch); err != nil {
+		return nil, err
+	}
 	if !loss.IsScalar() {
 		return nil, fmt.Errorf("the loss %s has shape %v, want a scalar", loss.Name(),
 			loss.Shape())
@@ -80,6 +84,22 @@ func New(ctx context.Context, loss *G.Node, learnables G.Nodes, o Options) (*Pro
 		return nil, err
 	}
 	return p, p.open(ctx, o.Gomem)
+}
+
+// sound reports nodes that are none, and learnables that can be no variables.
+func sound(loss *G.Node, learnables, fetch G.Nodes) error {
+	if slices.Contains(slices.Concat(G.Nodes{loss}, learnables, fetch), nil) {
+		return errors.New("the loss, a learnable or a node to fetch is nil")
+	}
+	for i, n := range learnables {
+		switch {
+		case n.Op() != nil:
+			return fmt.Errorf("learnable %s is computed: want a node that holds a value", n.Name())
+		case slices.Contains(learnables[:i], n):
+			return fmt.Errorf("learnable %s is given twice", n.Name())
+		}
+	}
+	return nil
 }
 
 // readers are the nodes of G.Read.

@@ -49,6 +49,11 @@ func TestMistakes(t *testing.T) {
 		o     Options
 		want  string
 	}{
+		{nil, nil, Options{}, "is nil"},
+		{loss, G.Nodes{nil}, Options{}, "is nil"},
+		{loss, nil, Options{Fetch: G.Nodes{nil}}, "is nil"},
+		{loss, G.Nodes{w, w}, Options{}, "w is given twice"},
+		{loss, G.Nodes{off}, Options{}, "is computed"},
 		{off, nil, Options{}, "want a scalar"},
 		{loss, G.Nodes{w, alone}, Options{Gradients: true}, "does not depend on learnable alone"},
 		{loss, G.Nodes{w}, Options{Solver: G.NewBarzilaiBorweinSolver()}, "use a VanillaSolver"},
