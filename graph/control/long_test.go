@@ -81,29 +81,9 @@ func TestLongScan(t *testing.T) {
 	var want [][]byte
 	for _, budget := range []int64{vanilla, vanilla / 2, auto} {
 		o := gomem.Options{Policy: planner.Auto, DeviceBytes: budget, Effort: 200, Draft: true}
-		s, err := gomem.Compile(t.Context(), g, o, gomem.Training(g, loss))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got [][]byte
-		for range 3 {
-			out, err := s.Step(t.Context(), gomem.Training(g, loss).Name,
-				gomem.Feeds{g.Inputs()[0].Value(0): feed, g.Inputs()[1].Value(0): labels})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, bytes.Clone(out[0].Data))
-		}
-		for _, w := range weights {
-			v, err := s.Get(w)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, v.Data)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		got := outcome(t, g, o, gomem.Training(g, loss), weights, func(int32) gomem.Feeds {
+			return gomem.Feeds{g.Inputs()[0].Value(0): feed, g.Inputs()[1].Value(0): labels}
+		})
 		if want == nil {
 			want = got
 		}

@@ -38,6 +38,34 @@ func trained(o control.Options) (g *graph.Graph, loss graph.Value, updates []*gr
 	return g, loss, []*graph.Node{ops.SGD(w, d[0], rate), ops.SGD(b, d[1], rate)}
 }
 
+// outcome is what three steps of a session leave behind: their losses, and the weights.
+func outcome(t *testing.T, g *graph.Graph, o gomem.Options, target gomem.Target,
+	weights []value, feeds func(k int32) gomem.Feeds) (list [][]byte) {
+	t.Helper()
+	s, err := gomem.Compile(t.Context(), g, o, target)
+	if err != nil {
+		t.Fatalf("%s, %d bytes: %v", o.Policy, o.DeviceBytes, err)
+	}
+	for k := range int32(3) {
+		out, err := s.Step(t.Context(), target.Name, feeds(k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, bytes.Clone(out[0].Data))
+	}
+	for _, w := range weights {
+		v, err := s.Get(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, v.Data)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 // TestPlans: losses and weights are those of a plain evaluation under every policy, also within
 // the least memory, which is exact: the executor compares what is used with what was predicted.
 func TestPlans(t *testing.T) {
@@ -49,6 +77,11 @@ func TestPlans(t *testing.T) {
 		g, loss, updates := trained(control.Options{Segments: segments})
 		if err := g.Err(); err != nil {
 			t.Fatal(err)
+		}
+		x, seed := g.Inputs()[0].Value(0), g.Inputs()[1].Value(0)
+		var weights []value
+		for _, u := range updates {
+			weights = append(weights, u.In[0])
 		}
 		var want [][]byte
 		for _, policy := range []planner.Policy{planner.Vanilla, planner.Thesis, planner.Auto} {
@@ -62,29 +95,9 @@ func TestPlans(t *testing.T) {
 				}
 				o.DeviceBytes = least
 			}
-			s, err := gomem.Compile(t.Context(), g, o, target)
-			if err != nil {
-				t.Fatalf("%s: %v", policy, err)
-			}
-			got := [][]byte{}
-			for k := range int32(3) {
-				out, err := s.Step(t.Context(), target.Name, gomem.Feeds{
-					g.Inputs()[0].Value(0): feed, g.Inputs()[1].Value(0): gomem.Pair(7, k)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, bytes.Clone(out[0].Data))
-			}
-			for _, u := range updates {
-				v, err := s.Get(u.In[0])
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, v.Data)
-			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			got := outcome(t, g, o, target, weights, func(k int32) gomem.Feeds {
+				return gomem.Feeds{x: feed, seed: gomem.Pair(7, k)}
+			})
 			if want == nil {
 				want = got
 			}
