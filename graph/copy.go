@@ -27,7 +27,7 @@ func (g *Graph) Copy(n *Node, op Op, in ...Value) (*Node, error) {
 			return nil, &Error{Node: n.Name, Op: op.Name(), Pos: n.Pos, In: types, Err: err}
 		}
 	}
-	g.names[c.Name]++
+	g.names.Add(c.Name)
 	if g.scratch == nil && n.graph != nil {
 		g.scratch = n.graph.scratch
 	}
@@ -46,7 +46,7 @@ func (g *Graph) checkCopy(c *Node, leaf bool) error {
 	switch {
 	case c.Leaf() != leaf:
 		return errors.New("a leaf has no operation, and every other node has one")
-	case g.names[c.Name] > 0:
+	case g.names.Has(c.Name):
 		return errors.New("the name is taken")
 	case c.Mutates > len(c.In):
 		return fmt.Errorf("an update of %d variables has %d operands", c.Mutates, len(c.In))

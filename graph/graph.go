@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -15,7 +14,7 @@ import (
 // use.
 type Graph struct {
 	nodes      []*Node
-	names      map[string]int // how often a name was asked for
+	names      Names
 	streams    map[stream]bool
 	writers    map[NodeID][]*Node // by variable, in order of creation
 	scope      string
@@ -31,7 +30,7 @@ type Graph struct {
 
 // New makes an empty graph.
 func New() *Graph {
-	return &Graph{names: map[string]int{}, streams: map[stream]bool{},
+	return &Graph{names: Names{}, streams: map[stream]bool{},
 		writers: map[NodeID][]*Node{}}
 }
 
@@ -182,7 +181,7 @@ func (g *Graph) leaf(n *Node, name string, t Type) Value {
 	n.Pos, n.Phase, n.Out = g.position(), g.phase, []Type{t}
 	n.Name = g.scope + name
 	err := checkLeaf(n)
-	if err == nil && n.Kind != KindConstant && g.names[n.Name] > 0 {
+	if err == nil && n.Kind != KindConstant && g.names.Has(n.Name) {
 		err = errors.New("the name is taken: every variable and input must have one of its own")
 	}
 	if err != nil {
@@ -302,21 +301,7 @@ func (g *Graph) add(n *Node, types []Type) {
 }
 
 // unique puts a name into the current scope and numbers repetitions.
-func (g *Graph) unique(name string) string {
-	name = g.scope + name
-	for {
-		g.names[name]++
-		k := g.names[name]
-		if k == 1 {
-			return name
-		}
-		numbered := name + "_" + strconv.Itoa(k)
-		if g.names[numbered] == 0 {
-			g.names[numbered] = 1
-			return numbered
-		}
-	}
-}
+func (g *Graph) unique(name string) string { return g.names.Take(g.scope + name) }
 
 func (g *Graph) fail(err error) {
 	if g.err == nil {

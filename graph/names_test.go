@@ -168,3 +168,26 @@ func TestRandomStreams(t *testing.T) {
 		t.Error("within a second pass a name is taken twice")
 	}
 }
+
+// TestNamesCountOn: a name that is taken has the first number that is left, what was taken by
+// itself is no other's, and many of one name take a time that is in proportion to them.
+func TestNamesCountOn(t *testing.T) {
+	n := graph.Names{}
+	n.Add("a_3")
+	for _, test := range [][2]string{{"a", "a"}, {"a", "a_2"}, {"a", "a_4"}, {"a_2", "a_2_2"},
+		{"a_3", "a_3_2"}, {"b", "b"}, {"a", "a_5"}} {
+		if free := n.Free(test[0]); n.Has(free) || free != test[1] {
+			t.Errorf("%s is free as %s, want %s", test[0], free, test[1])
+		}
+		if name := n.Take(test[0]); name != test[1] || !n.Has(name) {
+			t.Errorf("%s is taken as %s, want %s", test[0], name, test[1])
+		}
+	}
+	n.Add("a")
+	for i := 6; i < 100_000; i++ {
+		n.Take("a")
+	}
+	if name := n.Take("a"); name != "a_100000" {
+		t.Errorf("the last name is %s", name)
+	}
+}

@@ -2,7 +2,6 @@ package mesh
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/gomem/gomem/graph"
 )
@@ -11,8 +10,8 @@ import (
 // where the nodes of the first graph went.
 type composed struct {
 	graph   *graph.Graph
-	scopes  map[string]bool // of the first graph
-	nodes   []*graph.Node   // by ID in the first graph; nil of an update that was composed
+	scopes  graph.Names   // of the first graph
+	nodes   []*graph.Node // by ID in the first graph; nil of an update that was composed
 	updates map[graph.NodeID][]graph.NodeID
 }
 
@@ -31,11 +30,11 @@ func (p *Propagation) composable() map[graph.NodeID]bool {
 // compose copies a graph, with some updates composed.
 func compose(g *graph.Graph, which map[graph.NodeID]bool) (*composed, error) {
 	c := &composed{graph: graph.New(), nodes: make([]*graph.Node, g.Len()),
-		scopes: map[string]bool{}, updates: map[graph.NodeID][]graph.NodeID{}}
+		scopes: graph.Names{}, updates: map[graph.NodeID][]graph.NodeID{}}
 	for _, n := range g.Nodes() {
 		for i, r := range n.Name {
 			if r == '/' {
-				c.scopes[n.Name[:i+1]] = true
+				c.scopes.Add(n.Name[:i])
 			}
 		}
 	}
@@ -59,10 +58,7 @@ func compose(g *graph.Graph, which map[graph.NodeID]bool) (*composed, error) {
 // update composes an update, and reports whether it can be. What it is composed of has a scope of
 // its own: names in that of the update may be those of nodes after it.
 func (c *composed) update(n *graph.Node, in []graph.Value) (ok bool) {
-	scope := n.Name + "/"
-	for k := 2; c.scopes[scope]; k++ {
-		scope = n.Name + "_" + strconv.Itoa(k) + "/"
-	}
+	scope := c.scopes.Free(n.Name) + "/"
 	c.graph.On(n, func() {
 		defer c.graph.Within(scope)()
 		for _, m := range n.Op.(graph.Composer).Compose(in) {

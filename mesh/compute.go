@@ -148,7 +148,7 @@ func (l *lowerer) computeAt(n *graph.Node, along []int8, k coords, in []*form, o
 	}
 	name := n.Name
 	if suffix := l.suffix(axes, k); suffix != "" {
-		name = l.name(name + suffix)
+		name = l.names.Take(name + suffix)
 	}
 	c := l.copy(n, name, l.local(n, along, k), pieces...)
 	if c == nil {
@@ -216,7 +216,7 @@ func (s *sum) add(l *lowerer, k coords, v graph.Value) {
 		return
 	}
 	n := s.of.Node
-	name := l.name(n.Name + "/sum" + l.suffix(used(s.axis), k))
+	name := l.names.Take(n.Name + "/sum" + l.suffix(used(s.axis), k))
 	if s.added[i] == s.terms && len(n.Out) == 1 && used(s.axis) == [maxAxes]bool{} {
 		name = n.Name
 	}

@@ -2,7 +2,6 @@ package mesh
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
@@ -24,7 +23,7 @@ func (l *lowerer) exchange(v graph.Value, f, out *form, c change) {
 	l.note(v, kind, c.m, c.bytes(v.Type()), sent)
 	l.each(axes, func(k coords) {
 		suffix := l.suffix(axes, k)
-		name := l.label(title(v) + "/" + string(kind) + suffix)
+		name := l.labels.Take(title(v) + "/" + string(kind) + suffix)
 		out.needs = append(slices.Clip(out.needs), len(l.res.exchanges))
 		l.res.exchanges = append(l.res.exchanges, exchange{name: name, kind: kind,
 			sent: sent / pieces, users: map[graph.NodeID]bool{}, fetches: map[graph.Value]bool{}})
@@ -105,7 +104,7 @@ func (l *lowerer) zeros(v graph.Value, t graph.Type, suffix string) graph.Value 
 		return l.make(name, l.phase(v), ops.Filled(t, 0))
 	}
 	c := l.copy(&graph.Node{Kind: graph.KindConstant, Pos: l.now.Pos, Out: []graph.Type{t},
-		Data: tensor.New(t)}, l.name(name), nil)
+		Data: tensor.New(t)}, l.names.Take(name), nil)
 	if c == nil {
 		return graph.Value{}
 	}
@@ -167,16 +166,6 @@ func (l *lowerer) swap(v graph.Value, f *form, c change, name string,
 	x = l.make(name, l.phase(v), ops.Awaited(how, parts), x)
 	l.res.exchanges[len(l.res.exchanges)-1].awaits = x.Node
 	return x
-}
-
-// label is a name that no exchange has, like a name. It is the same on every process.
-func (l *lowerer) label(like string) string {
-	name := like
-	for k := 2; l.labels[name]; k++ {
-		name = like + "_" + strconv.Itoa(k)
-	}
-	l.labels[name] = true
-	return name
 }
 
 // use notes who needs the exchanges that a form was made by.

@@ -38,8 +38,8 @@ func (p *Propagation) Lower(rank int, fetches []graph.Value) (*Result, error) {
 	if n := mesh.Processes(); rank < 0 || rank >= n {
 		return nil, fmt.Errorf("mesh %s: there is no rank %d of %d processes", p.spec, rank, n)
 	}
-	l := &lowerer{Propagation: p, forms: make([][]*form, len(p.values)), names: map[string]bool{},
-		labels: map[string]bool{}, process: mesh.coords(rank),
+	l := &lowerer{Propagation: p, forms: make([][]*form, len(p.values)), names: graph.Names{},
+		labels: graph.Names{}, process: mesh.coords(rank),
 		res: &Result{Graph: graph.New(), Propagation: p, Rank: rank, Pieces: Pieces{},
 			nodes:   make([]*graph.Node, p.graph.Len()),
 			updates: map[graph.NodeID][]*graph.Node{}, fetched: map[graph.Value]graph.Value{}}}
@@ -65,9 +65,9 @@ type lowerer struct {
 	strides  coords
 	forms    [][]*form // by value of the first graph, that in which it is computed first
 	uses     []int32   // by value: how often it is read or fetched
-	names    map[string]bool
-	labels   map[string]bool // of exchanges
-	shares   []*shared       // of routes
+	names    graph.Names
+	labels   graph.Names // of exchanges
+	shares   []*shared   // of routes
 	gathered []gathered
 	res      *Result
 	now      *graph.Node // of the first graph: what is being made, or wants something
@@ -77,7 +77,7 @@ type lowerer struct {
 
 func (l *lowerer) lower(fetches []graph.Value) {
 	for _, n := range l.graph.Nodes() {
-		l.names[n.Name] = true
+		l.names.Add(n.Name)
 	}
 	l.count(fetches)
 	for _, leaves := range []bool{true, false} {
@@ -168,16 +168,6 @@ func (l *lowerer) suffix(axes [maxAxes]bool, k coords) string {
 	return "@" + strings.Join(list, ".")
 }
 
-// name is a name that no node has, like a name.
-func (l *lowerer) name(like string) string {
-	name := like
-	for k := 2; l.names[name]; k++ {
-		name = like + "_" + strconv.Itoa(k)
-	}
-	l.names[name] = true
-	return name
-}
-
 // leaf makes a leaf, or those pieces of a variable that are here.
 func (l *lowerer) leaf(n *graph.Node) {
 	s := l.Of(n.Value(0))
@@ -201,7 +191,7 @@ func (l *lowerer) leaf(n *graph.Node) {
 			k[m] = l.global(m, k[m])
 		}
 		piece := l.piece(n, f.axis, k)
-		l.names[piece.Name] = true
+		l.names.Add(piece.Name)
 		c := *n
 		c.Out = []graph.Type{piece.Type(n.Out[0])}
 		if v := l.copy(&c, piece.Name, nil); v != nil {
@@ -238,7 +228,7 @@ func (l *lowerer) copy(n *graph.Node, name string, op graph.Op, in ...graph.Valu
 // make appends an operation that the first graph does not have, named after what it is for.
 func (l *lowerer) make(name string, phase graph.Phase, op graph.Op,
 	in ...graph.Value) graph.Value {
-	c := l.copy(&graph.Node{Op: op, Pos: l.now.Pos, Phase: phase}, l.name(name), op, in...)
+	c := l.copy(&graph.Node{Op: op, Pos: l.now.Pos, Phase: phase}, l.names.Take(name), op, in...)
 	if c == nil {
 		return graph.Value{}
 	}

@@ -113,10 +113,6 @@ func (p *Propagation) piece(n *graph.Node, axis []int8, at coords) Piece {
 			list = append(list, strconv.Itoa(at[m]))
 		}
 	}
-	like := n.Name + "@" + strings.Join(list, ".")
-	piece.Name = like
-	for k := 2; p.names[piece.Name]; k++ {
-		piece.Name = like + "_" + strconv.Itoa(k)
-	}
+	piece.Name = p.names.Free(n.Name + "@" + strings.Join(list, "."))
 	return piece
 }

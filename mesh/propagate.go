@@ -43,7 +43,7 @@ type Propagation struct {
 	readers [][]*graph.Node       // by node
 	pinned  map[graph.NodeID]bool // variables
 	pins    map[graph.NodeID]bool // the updates that pinned some
-	names   map[string]bool       // of nodes
+	names   graph.Names           // of nodes
 }
 
 // Propagate finds out how the values are divided that fetches and updates need, from what
@@ -66,7 +66,7 @@ func Propagate(g *graph.Graph, s Spec, fetches []graph.Value,
 		roots = append(roots, v.Node.ID)
 	}
 	p := &Propagation{spec: s, graph: g, live: g.Ancestors(roots),
-		pinned: map[graph.NodeID]bool{}, pins: map[graph.NodeID]bool{}, names: map[string]bool{}}
+		pinned: map[graph.NodeID]bool{}, pins: map[graph.NodeID]bool{}, names: graph.Names{}}
 	p.rules = rules(g, p.live)
 	p.prepare()
 	for {
@@ -89,7 +89,8 @@ func (p *Propagation) prepare() {
 	p.readers = make([][]*graph.Node, p.graph.Len())
 	count := 0
 	for _, n := range p.graph.Nodes() {
-		p.first[n.ID], p.names[n.Name] = int32(count), true
+		p.first[n.ID] = int32(count)
+		p.names.Add(n.Name)
 		count += len(n.Out)
 		for _, v := range n.In {
 			if p.live[n.ID] {

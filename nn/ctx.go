@@ -3,7 +3,6 @@ package nn
 import (
 	"fmt"
 	"path"
-	"strconv"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
@@ -24,7 +23,7 @@ type Pass struct {
 type pass struct {
 	Pass
 	used  map[string]string // the model's line that a parameter was first used at
-	noise map[string]int    // how often a name of noise was given
+	noise graph.Names       // of noise
 
 	common map[string]graph.Value // what several layers use, by what it is
 }
@@ -50,7 +49,7 @@ func (m *Model) Evaluation() *Ctx { return m.Pass(Pass{Name: "eval"}) }
 
 // Pass begins a pass over the model's network.
 func (m *Model) Pass(p Pass) *Ctx {
-	c := &Ctx{model: m, pass: &pass{Pass: p, used: map[string]string{}, noise: map[string]int{},
+	c := &Ctx{model: m, pass: &pass{Pass: p, used: map[string]string{}, noise: graph.Names{},
 		common: map[string]graph.Value{}}}
 	if p.Name != "" {
 		m.check(p.Name)
@@ -113,12 +112,7 @@ func (c *Ctx) Training() bool { return c.pass.Training }
 // Noise is the name of a random operation of the place, for those of package ops;
 // every call with one name gives another, in the same order in every pass.
 func (c *Ctx) Noise(name string) string {
-	name = c.noise + name
-	c.pass.noise[name]++
-	if k := c.pass.noise[name]; k > 1 {
-		return name + "_" + strconv.Itoa(k)
-	}
-	return name
+	return c.pass.noise.Take(c.noise + name)
 }
 
 // Seed selects random numbers: i32[2], the run's seed and the execution's number.

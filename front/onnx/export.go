@@ -39,7 +39,7 @@ func Export(path string, outputs []Output, get func(v graph.Value) (tensor.View,
 		return errors.New("a file needs an output")
 	}
 	e := &exporter{g: outputs[0].Value.Graph(), names: map[graph.Value]string{},
-		taken: map[string]bool{}, unknown: map[string]string{}}
+		taken: graph.Names{}, unknown: map[string]string{}}
 	if err := e.graph(outputs); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
@@ -54,7 +54,7 @@ type exporter struct {
 	g       *graph.Graph
 	file    onnx.Graph
 	names   map[graph.Value]string
-	taken   map[string]bool
+	taken   graph.Names
 	weights []*graph.Node
 	unknown map[string]string // operations without a form, each with a node that is one
 }
@@ -65,10 +65,10 @@ func (e *exporter) graph(outputs []Output) error {
 		if !o.Value.Valid() || o.Value.Graph() != e.g {
 			return fmt.Errorf("output %q is no value of the graph", o.Name)
 		}
-		if e.taken[o.Name] {
+		if e.taken.Has(o.Name) {
 			return fmt.Errorf("two outputs are called %q", o.Name)
 		}
-		e.taken[o.Name] = true
+		e.taken.Add(o.Name)
 	}
 	var roots []graph.NodeID
 	for _, o := range outputs {
@@ -153,12 +153,7 @@ func (e *exporter) constants(live []bool) error {
 
 // name is a new name like another.
 func (e *exporter) name(like string) string {
-	name := like
-	for i := 2; e.taken[name]; i++ {
-		name = fmt.Sprintf("%s_%d", like, i)
-	}
-	e.taken[name] = true
-	return name
+	return e.taken.Take(like)
 }
 
 // constant writes elements.

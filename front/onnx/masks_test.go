@@ -53,7 +53,7 @@ func (e *exporter) hiding(other float32) string { return e.hidingOf("x", other) 
 // hiddenRow is an element of the Softmax of a row that is hidden.
 func hiddenRow(t *testing.T, form func(e *exporter) string, zeroed bool) float32 {
 	t.Helper()
-	e := &exporter{names: map[graph.Value]string{}, taken: map[string]bool{}}
+	e := &exporter{names: map[graph.Value]string{}, taken: graph.Names{}}
 	row := tensor.FromF32([]float32{1, 2, 3, 4}, 1, 4)
 	mask := tensor.New(tensor.Of(tensor.Bool, 1, 4))
 	e.file.Inputs = append(e.file.Inputs, described("x", row.Type), described("mask", mask.Type))

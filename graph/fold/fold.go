@@ -178,7 +178,7 @@ func (r *Result) fold(results []graph.Value, data []tensor.View) (err error) {
 	for i, v := range results {
 		name := n.Name
 		if i > 0 {
-			name = r.name(name + "/" + strconv.Itoa(v.Index))
+			name = r.names.Take(name + "/" + strconv.Itoa(v.Index))
 		}
 		if r.values[n.ID][v.Index], err = r.constant(n, name, data[i]); err != nil {
 			return err

@@ -2,7 +2,6 @@ package fold
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
@@ -15,7 +14,7 @@ type Result struct {
 
 	values [][]graph.Value // by the ID in the first graph, and by result
 	nodes  []*graph.Node   // by the ID; nil of what is not needed or no node any more
-	names  map[string]bool // that are taken, or will be
+	names  graph.Names     // that are taken, or will be
 }
 
 // Change is a value that became a constant, or a constant that is one no more.
@@ -42,9 +41,9 @@ func (r *Result) Value(v graph.Value) graph.Value {
 
 func newResult(g *graph.Graph) *Result {
 	r := &Result{Graph: graph.New(), values: make([][]graph.Value, g.Len()),
-		nodes: make([]*graph.Node, g.Len()), names: map[string]bool{}}
+		nodes: make([]*graph.Node, g.Len()), names: graph.Names{}}
 	for _, n := range g.Nodes() {
-		r.names[n.Name] = true
+		r.names.Add(n.Name)
 	}
 	return r
 }
@@ -83,16 +82,6 @@ func (r *Result) constant(n *graph.Node, name string, data tensor.View) (graph.V
 }
 
 // name is one that is free: the given one, or that with a number.
-func (r *Result) name(wanted string) string {
-	for i, free := 2, wanted; ; i++ {
-		if !r.names[free] {
-			r.names[free] = true
-			return free
-		}
-		free = wanted + "_" + strconv.Itoa(i)
-	}
-}
-
 // roots are the nodes that a graph is for.
 func roots(fetches []graph.Value, updates []graph.NodeID) []graph.NodeID {
 	list := append([]graph.NodeID(nil), updates...)

@@ -104,7 +104,7 @@ func (u *unfolder) same(n *graph.Node, in []graph.Value, i int, other graph.Valu
 
 // begin makes a constant as far as it need not be repeated.
 func (u *unfolder) begin(n *graph.Node, by generator) error {
-	seed, err := u.constant(n, u.name(n.Name+"/seed"), by.seed)
+	seed, err := u.constant(n, u.names.Take(n.Name+"/seed"), by.seed)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (u *unfolder) graft(n *graph.Node, of func(graph.Value) graph.Value,
 	}
 	to := map[*graph.Node]*graph.Node{apart.Node(0): x.Node}
 	for _, a := range apart.Nodes()[1:] {
-		a.Name, a.Phase, a.Pos = u.name(n.Name+"/"+a.Op.Name()), n.Phase, n.Pos
+		a.Name, a.Phase, a.Pos = u.names.Take(n.Name+"/"+a.Op.Name()), n.Phase, n.Pos
 		var in []graph.Value
 		for _, v := range a.In {
 			in = append(in, to[v.Node].Value(v.Index))

@@ -30,7 +30,7 @@ func Lower(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) (*Resu
 		return nil, err
 	}
 	l := &lowerer{res: &Result{Graph: graph.New(), nodes: make([]*graph.Node, g.Len()),
-		fetched: map[graph.Value]graph.Value{}}, names: map[string]bool{},
+		fetched: map[graph.Value]graph.Value{}}, names: graph.Names{},
 		casts: map[conversion]graph.Value{}}
 	roots := append([]graph.NodeID(nil), updates...)
 	for _, v := range fetches {
@@ -38,7 +38,7 @@ func Lower(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) (*Resu
 	}
 	live := g.Ancestors(roots)
 	for _, n := range g.Nodes() {
-		l.names[n.Name] = true
+		l.names.Add(n.Name)
 	}
 	l.early = readRounded(g, live, fetches)
 	for _, n := range g.Nodes() {
@@ -58,7 +58,7 @@ func Lower(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID) (*Resu
 // lowerer makes the new graph.
 type lowerer struct {
 	res   *Result
-	names map[string]bool // that are taken, or will be
+	names graph.Names // that are taken, or will be
 	casts map[conversion]graph.Value
 	early map[graph.Value]bool // whose operands are rounded rather than they
 	err   error
@@ -176,14 +176,7 @@ func (l *lowerer) name(v graph.Value, d graph.DType) string {
 	if v.Index > 0 {
 		name += "/" + strconv.Itoa(v.Index)
 	}
-	name += "/" + d.String()
-	for i, free := 2, name; ; i++ {
-		if !l.names[free] {
-			l.names[free] = true
-			return free
-		}
-		free = name + "_" + strconv.Itoa(i)
-	}
+	return l.names.Take(name + "/" + d.String())
 }
 
 func (l *lowerer) copy(n *graph.Node, op graph.Op, in []graph.Value) {

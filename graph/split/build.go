@@ -49,7 +49,7 @@ func (s *Survey) draft(parts []int) (*Result, error) {
 		return nil, fmt.Errorf("split: %d numbers of parts for %d regions", len(parts),
 			len(s.regions))
 	}
-	b := &builder{Survey: s, count: make([]int, len(parts)), names: map[string]int{},
+	b := &builder{Survey: s, count: make([]int, len(parts)), names: graph.Names{},
 		pieces: make([][]*graph.Node, s.g.Len()), made: map[rows]graph.Value{},
 		views:   map[graph.Value]graph.Value{},
 		segment: make([][]graph.NodeID, s.g.Len()), region: none,
@@ -73,7 +73,7 @@ type builder struct {
 	*Survey
 	count   []int // by region: its parts
 	out     *Result
-	names   map[string]int  // by name that is taken: the last number that was tried after it
+	names   graph.Names
 	pieces  [][]*graph.Node // by node of the first graph: its parts so far
 	made    map[rows]graph.Value
 	views   map[graph.Value]graph.Value // by view of some of a value that is in parts
@@ -91,7 +91,7 @@ func (b *builder) build() {
 		}
 	}
 	for _, n := range b.g.Nodes() {
-		b.names[n.Name] = 1
+		b.names.Add(n.Name)
 		if n.Leaf() {
 			b.out.nodes[n.ID] = b.copy(n, n.Name, nil)
 		}
@@ -177,16 +177,9 @@ func (b *builder) value(n *graph.Node, name string, op graph.Op, in ...graph.Val
 	return c.Value(0)
 }
 
-// name is a name that no node has. Of a name with thousands of parts it counts on from the last.
+// name is a name that no node has.
 func (b *builder) name(n *graph.Node, what string) string {
-	wanted := n.Name + "/" + what
-	name := wanted
-	for b.names[name] > 0 {
-		b.names[wanted]++
-		name = wanted + "_" + strconv.Itoa(b.names[wanted])
-	}
-	b.names[name] = 1
-	return name
+	return b.names.Take(n.Name + "/" + what)
 }
 
 // inParts makes the parts of a segment's nodes, part by part.

@@ -16,7 +16,7 @@ func unfold(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 	limit int64) (*Result, error) {
 	u := &unfolding{builder: &builder{Survey: &Survey{g: g, fetches: fetches, updates: updates,
 		live: wanted(g, fetches, updates), needs: Needs(g, fetches, updates)},
-		names: map[string]int{}, made: map[rows]graph.Value{}, region: none,
+		names: graph.Names{}, made: map[rows]graph.Value{}, region: none,
 		out: &Result{Graph: graph.New(), nodes: make([]*graph.Node, g.Len()),
 			joined: map[graph.Value]graph.Value{}}},
 		pieces: map[graph.Value][]graph.Value{}, early: early(g, fetches)}
@@ -98,7 +98,7 @@ func early(g *graph.Graph, fetches []graph.Value) map[graph.Value]bool {
 
 func (u *unfolding) build(chosen map[graph.NodeID]int) {
 	for _, n := range u.g.Nodes() {
-		u.names[n.Name] = 1
+		u.names.Add(n.Name)
 		if n.Leaf() {
 			u.out.nodes[n.ID] = u.copy(n, n.Name, nil)
 		}

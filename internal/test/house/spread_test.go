@@ -34,7 +34,7 @@ var smeared = map[string]spread{ // files, methods
 	"internal/thesis.runner":          {12, 39},
 	"internal/workers.Member":         {10, 58},
 	"mesh.Propagation":                {13, 50},
-	"mesh.lowerer":                    {9, 63},
+	"mesh.lowerer":                    {9, 61},
 	"nn.Ctx":                          {7, 25},
 	"plan.verifier":                   {7, 21},
 	"planner/candidates.Search":       {11, 60},
