@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/bench/internal/turns"
 )
 
 // compare times the model beside the peer's, or alone if the peer is missing.
@@ -19,29 +20,37 @@ func (r *outcome) compare(ctx context.Context, o options, m *model) (err error) 
 	if err != nil {
 		return err
 	}
-	p, err := startRival(ctx, o.python, r.config, r.threads, initial)
-	if err != nil {
-		r.missing, p = err, nil
+	peers, err := startRivals(ctx, o, r.config, r.threads, initial)
+	defer func() { err = errors.Join(err, closeAll(peers)) }()
+	if r.missing = err; err != nil {
+		peers = nil
 	}
-	if err = r.alternate(ctx, o.rounds, t, p); err == nil && p != nil {
-		err = r.askPeer(p)
+	if err := r.alternate(ctx, o.rounds, t, peers); err != nil || len(peers) == 0 {
+		return err
 	}
-	if p != nil {
-		err = errors.Join(err, p.Close())
+	return r.askPeer(peers[eager])
+}
+
+// alternate times the sides. The collector stays off meanwhile: a step
+// leaves it next to nothing.
+func (r *outcome) alternate(ctx context.Context, rounds int, t *trainer, peers []*peer) (
+	err error) {
+	debug.FreeOSMemory()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	if r.agreement, err = warm(ctx, t, peers); err != nil {
+		return err
 	}
+	r.rounds, err = turns.Take(ctx, rounds, watch(peers), sides(ctx, t, peers)...)
 	return err
 }
 
-// alternate times the two sides. The collector stays off meanwhile: a step
-// leaves it next to nothing.
-func (r *outcome) alternate(ctx context.Context, rounds int, t *trainer, p *peer) (err error) {
-	debug.FreeOSMemory()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	if r.agreement, err = warm(ctx, t, p); err != nil {
-		return err
+// watch watches for a comparison with the peers.
+func watch(peers []*peer) *turns.Watch {
+	var pids []int
+	for _, p := range peers {
+		pids = append(pids, p.PID())
 	}
-	r.rounds, err = interleave(ctx, rounds, newWatch(p), sides(ctx, t, p)...)
-	return err
+	return turns.NewWatch(pids...)
 }
 
 // askPeer asks for what the peer alone can tell.

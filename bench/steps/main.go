@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"github.com/gomem/gomem/bench/internal/gauge"
+	"github.com/gomem/gomem/bench/internal/turns"
 )
 
 type options struct {
@@ -32,6 +33,8 @@ type options struct {
 	threads []int
 	rounds  int
 	python  string
+
+	compiled bool // PyTorch's compiler is a side, too
 }
 
 func main() {
@@ -50,10 +53,12 @@ func parse(args []string) (options, error) {
 	threads := f.Int("threads", 0, "`number` of threads; 0 means all of GOMAXPROCS, then one")
 	rounds := f.Int("rounds", 9, "`number` of rounds, of a step of each side, to take medians of")
 	python := f.String("python", "/usr/bin/python3", "Python `interpreter` that has PyTorch")
+	compiled := f.Bool("compiled", false, "also beside PyTorch's torch.compile, of PyTorch 2")
 	if err := f.Parse(args); err != nil {
 		return options{}, err
 	}
-	o := options{models: configs(), threads: []int{*threads}, rounds: *rounds, python: *python}
+	o := options{models: configs(), threads: []int{*threads}, rounds: *rounds, python: *python,
+		compiled: *compiled}
 	if *name != "" {
 		o.models = slices.DeleteFunc(o.models, func(c config) bool { return c.Kind != *name })
 	}
@@ -85,7 +90,7 @@ func run(ctx context.Context, o options, args []string, w io.Writer) error {
 		"the median over rounds: above 1, gomem is the faster; that of processor time does not "+
 		"count the time in which other programs have the processors. In the last column, rounds "+
 		"of those counted in which other programs had more than 5 % of the machine.",
-		"model", "threads", "gomem", "PyTorch", "gomem / PyTorch", "best / best", "processor time",
+		"model", "threads", "gomem", "PyTorch", "compiled", "PyTorch / gomem", "best / best", "processor time",
 		"losses differ by", "disturbed")
 	var all []outcome
 	for _, threads := range o.threads {
@@ -108,7 +113,7 @@ func run(ctx context.Context, o options, args []string, w io.Writer) error {
 type outcome struct {
 	config
 	threads   int
-	rounds    []round
+	rounds    turns.Rounds
 	agreement agreement
 	memory    footprint
 	profile   profile

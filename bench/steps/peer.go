@@ -28,6 +28,7 @@ type task struct {
 	Rate           float64 `json:"rate"`
 	BalanceWeight  float64 `json:"balance_weight"`
 	CapacityFactor float64 `json:"capacity_factor"`
+	Compiled       bool    `json:"compiled"` // the loss, by torch.compile
 }
 
 // tensors are named values, in order.
@@ -55,13 +56,12 @@ func (t *tensors) write(w io.Writer) error {
 
 // startPeer starts PyTorch and gives it a model's parameters, inputs and
 // constants.
-func startPeer(ctx context.Context, python string, c config, threads int,
-	t *tensors) (*peer, error) {
-	arg, err := json.Marshal(task{c, threads, learningRate, balanceWeight, capacityFactor})
+func startPeer(ctx context.Context, python string, k task, t *tensors) (*peer, error) {
+	arg, err := json.Marshal(k)
 	if err != nil {
 		return nil, err
 	}
-	p, err := torch.Start(ctx, python, peerSource, torch.Environment(os.Environ(), threads)...)
+	p, err := torch.Start(ctx, python, peerSource, torch.Environment(os.Environ(), k.Threads)...)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +80,41 @@ func startPeer(ctx context.Context, python string, c config, threads int,
 	return &peer{p}, nil
 }
 
-// startRival starts a peer that a ratio to says something.
-func startRival(ctx context.Context, python string, c config, threads int,
-	t *tensors) (*peer, error) {
-	p, err := startPeer(ctx, python, c, threads, t)
+// eager is the first rival: it executes operators one by one.
+const eager = 0
+
+// startRivals starts the peers that a ratio to says something. Of them those that have
+// started are returned with an error, too.
+func startRivals(ctx context.Context, o options, c config, threads int, t *tensors) (
+	[]*peer, error) {
+	k := task{config: c, Threads: threads, Rate: learningRate, BalanceWeight: balanceWeight,
+		CapacityFactor: capacityFactor}
+	p, err := startRival(ctx, o.python, k, t)
+	if err != nil {
+		return nil, err
+	}
+	peers := []*peer{p}
+	if k.Compiled = o.compiled; !k.Compiled {
+		return peers, nil
+	}
+	if p, err = startRival(ctx, o.python, k, t); err != nil {
+		return peers, err
+	}
+	return append(peers, p), nil
+}
+
+// closeAll ends the peers.
+func closeAll(peers []*peer) error {
+	var errs []error
+	for _, p := range peers {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// startRival starts a peer that is at its best.
+func startRival(ctx context.Context, python string, k task, t *tensors) (*peer, error) {
+	p, err := startPeer(ctx, python, k, t)
 	if err != nil {
 		return nil, err
 	}

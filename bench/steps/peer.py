@@ -29,6 +29,14 @@ def read_tensors(f):
     return out
 
 
+def adam(parameters, rate):
+    """Adam in one pass over each parameter, where this PyTorch has that for processors."""
+    try:
+        return torch.optim.Adam(parameters, lr=rate, fused=True)
+    except (RuntimeError, TypeError):
+        return torch.optim.Adam(parameters, lr=rate)
+
+
 class Model:
     def __init__(self, size, tensors):
         self.__dict__.update(size)
@@ -40,11 +48,12 @@ class Model:
                 self.w[name] = x.t().contiguous()  # as PyTorch keeps them: [out in]
             self.w[name].requires_grad_()
         self.balance = []
-        self.optimizer = torch.optim.Adam(self.w.values(), lr=size["rate"])
+        self.optimizer = adam(list(self.w.values()), size["rate"])
+        self.objective = torch.compile(self.loss) if size["compiled"] else self.loss
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss()
+        loss = self.objective()
         loss.backward()
         self.optimizer.step()
         return float(loss.detach())

@@ -39,18 +39,38 @@ func faster(ratio float64) string {
 }
 
 func (r outcome) timeCells() []string {
-	mine := column(r.rounds, elapsed(0))
+	mine := r.rounds.Seconds(0)
 	cells := []string{r.Kind, fmt.Sprint(r.threads), ms(gauge.Median(mine))}
 	if r.missing != nil {
-		return append(cells, fmt.Sprintf("missing (%v)", r.missing), "", "", "", "",
-			fmt.Sprint(disturbed(r.rounds)))
+		return append(cells, fmt.Sprintf("missing (%v)", r.missing), "", "", "", "", "",
+			fmt.Sprint(r.rounds.Disturbed()))
 	}
-	theirs := column(r.rounds, elapsed(1))
-	return append(cells, ms(gauge.Median(theirs)), faster(ratio(r.rounds, elapsed(1), elapsed(0))),
-		faster(slices.Min(theirs)/slices.Min(mine)), faster(ratio(r.rounds, worked(1), worked(0))),
-		fmt.Sprintf("%.0e, %.0e", r.agreement.first, r.agreement.last), fmt.Sprintf("%d of %d",
-			disturbed(r.rounds), len(r.rounds)))
+	rival := r.rival()
+	theirs := r.rounds.Seconds(rival)
+	return append(cells, ms(gauge.Median(r.rounds.Seconds(1))), r.compiled(),
+		faster(r.rounds.Ratio(rival, 0)), faster(slices.Min(theirs)/slices.Min(mine)),
+		faster(r.rounds.WorkRatio(rival, 0)),
+		fmt.Sprintf("%.0e, %.0e", r.agreement.first, r.agreement.last),
+		fmt.Sprintf("%d of %d", r.rounds.Disturbed(), len(r.rounds)))
 }
+
+// rival is the side that ratios are to: the faster of PyTorch's.
+func (r outcome) rival() int {
+	if r.sides() > 2 && r.rounds.Ratio(2, 1) < 1 {
+		return 2
+	}
+	return 1
+}
+
+// compiled is the time of PyTorch's compiler, if it is a side.
+func (r outcome) compiled() string {
+	if r.sides() < 3 {
+		return "-"
+	}
+	return ms(gauge.Median(r.rounds.Seconds(2)))
+}
+
+func (r outcome) sides() int { return len(r.rounds[0].Times) }
 
 // reportMemory writes a row for each model; the number of threads changes
 // nothing.

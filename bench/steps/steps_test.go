@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/bench/internal/turns"
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
@@ -60,11 +58,13 @@ func TestModelsAgreeWithPyTorch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := startPeer(t.Context(), o.python, tr.config, 1, initial)
+			k := task{config: tr.config, Threads: 1, Rate: learningRate,
+				BalanceWeight: balanceWeight, CapacityFactor: capacityFactor}
+			p, err := startPeer(t.Context(), o.python, k, initial)
 			if err != nil {
 				t.Skip(err)
 			}
-			if _, err := warm(t.Context(), tr, p); err != nil {
+			if _, err := warm(t.Context(), tr, []*peer{p}); err != nil {
 				t.Error(err)
 			}
 			if m, err := p.memory(); err != nil || m.State < 2*m.Parameters ||
@@ -167,12 +167,13 @@ func TestParse(t *testing.T) {
 // TestMissingPeer: the error is one line that says why.
 func TestMissingPeer(t *testing.T) {
 	c := small("transformer")
-	_, err := startPeer(t.Context(), "/no/such/python", c, 1, &tensors{})
+	_, err := startPeer(t.Context(), "/no/such/python", task{config: c, Threads: 1},
+		&tensors{})
 	if err == nil || strings.Contains(err.Error(), "\n") ||
 		!strings.Contains(err.Error(), "/no/such/python") {
 		t.Errorf("error %v", err)
 	}
-	r := outcome{config: c, threads: 1, missing: err, rounds: []round{{times: []float64{0.5}}}}
+	r := outcome{config: c, threads: 1, missing: err, rounds: turns.Rounds{{Times: []float64{0.5}}}}
 	if cells := strings.Join(r.timeCells(), " | "); !strings.Contains(cells, "500.0 | missing (") ||
 		!strings.Contains(cells, "python3-torch") {
 		t.Errorf("row is %q", cells)
@@ -203,7 +204,8 @@ func TestSlowPeer(t *testing.T) {
 		if err := os.WriteFile(python, []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		p, err := startRival(t.Context(), python, small("transformer"), 1, &tensors{})
+		p, err := startRival(t.Context(), python,
+			task{config: small("transformer"), Threads: 1}, &tensors{})
 		if c.want == "" {
 			if err != nil || p.About != "PyTorch 1" {
 				t.Errorf("%s: %v", c.blas, err)
@@ -218,71 +220,10 @@ func TestSlowPeer(t *testing.T) {
 			continue
 		}
 		r := outcome{config: small("transformer"), threads: 1, missing: err,
-			rounds: []round{{times: []float64{0.5}}}}
+			rounds: turns.Rounds{{Times: []float64{0.5}}}}
 		if cells := r.timeCells(); !strings.Contains(cells[3], c.want) || cells[4]+cells[5] != "" {
 			t.Errorf("a ratio in %q", cells)
 		}
-	}
-}
-
-func TestQuietest(t *testing.T) {
-	all := []round{{others: 0.3}, {others: 0}, {others: 0.1}, {others: 0.02}}
-	got := quietest(all, 3)
-	if len(got) != 3 || got[0].others != 0 || got[1].others != 0.1 || got[2].others != 0.02 ||
-		disturbed(got) != 1 {
-		t.Errorf("the three quietest are %v", got)
-	}
-}
-
-// TestInterleave: sides take turns, forwards and backwards; an error or an
-// interruption ends it.
-func TestInterleave(t *testing.T) {
-	var order strings.Builder
-	fake := func(name string, d time.Duration) side {
-		return func() (time.Duration, error) {
-			order.WriteString(name)
-			return d, nil
-		}
-	}
-	rounds, err := interleave(t.Context(), 2, &watch{}, fake("a", time.Second),
-		fake("b", 2*time.Second))
-	if err != nil || len(rounds) != 2 || !strings.HasPrefix(order.String(), "abba") {
-		t.Errorf("rounds %v, order %s, error %v", rounds, order.String(), err)
-	}
-	if got := ratio(rounds, elapsed(1), elapsed(0)); got != 2 {
-		t.Errorf("ratio is %v, want 2", got)
-	}
-	broken := func() (time.Duration, error) { return 0, io.ErrUnexpectedEOF }
-	if _, err := interleave(t.Context(), 2, &watch{}, broken); !errors.Is(err,
-		io.ErrUnexpectedEOF) {
-		t.Errorf("error %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := interleave(ctx, 2, &watch{}, broken); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestUsage(t *testing.T) {
-	all, busy, err := parseProcessors("cpu  10 1 5 100 20 2 3 4 0 0\ncpu0 1 2\n")
-	if all != 145 || busy != 25 || err != nil {
-		t.Errorf("%d of %d ticks (%v), want 25 of 145", busy, all, err)
-	}
-	ticks, err := parseProcess("71 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 300 45 0 0\n")
-	if ticks != 345 || err != nil {
-		t.Errorf("%d ticks (%v), want 345", ticks, err)
-	}
-	for _, bad := range []string{"", "cpu", "71 (a) S 1"} {
-		if _, _, err := parseProcessors(bad); err == nil {
-			t.Errorf("processors %q are accepted", bad)
-		}
-		if _, err := parseProcess(bad); err == nil {
-			t.Errorf("process %q is accepted", bad)
-		}
-	}
-	if got := (usage{100, 50, 20}).others(usage{200, 130, 90}); got != 0.1 {
-		t.Errorf("others had %v, want 0.1", got)
 	}
 }
 

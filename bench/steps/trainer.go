@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/bench/internal/turns"
 	"github.com/gomem/gomem/planner"
 )
 
@@ -76,34 +77,43 @@ const (
 // was compared.
 type agreement struct{ first, last float64 }
 
-// warm runs both sides' first steps, which must compute the same.
-func warm(ctx context.Context, t *trainer, p *peer) (agreement, error) {
+// warm runs all sides' first steps, which must compute the same.
+func warm(ctx context.Context, t *trainer, peers []*peer) (agreement, error) {
 	var a agreement
 	for i := range warmUp {
 		_, mine, err := t.train(ctx)
 		if err != nil {
 			return a, err
 		}
-		if p == nil {
-			continue
-		}
-		theirs, err := p.train()
-		if err != nil {
-			return a, err
-		}
-		if i >= compared {
-			continue
-		}
-		a.last = math.Abs(mine-theirs.Loss) / math.Abs(theirs.Loss)
-		allowed := laterAgree
-		if i == 0 {
-			a.first, allowed = a.last, firstAgrees
-		}
-		if !(a.last <= allowed) {
-			return a, fmt.Errorf("loss of step %d is %v, PyTorch's is %v", i+1, mine, theirs.Loss)
+		for _, p := range peers {
+			theirs, err := p.train()
+			if err != nil {
+				return a, err
+			}
+			if err := a.see(i, mine, theirs.Loss); err != nil {
+				return a, err
+			}
 		}
 	}
 	return a, nil
+}
+
+// see compares the losses of a step, counted from 0.
+func (a *agreement) see(i int, mine, theirs float64) error {
+	apart, allowed := math.Abs(mine-theirs)/math.Abs(theirs), laterAgree
+	switch {
+	case i == 0:
+		a.first, allowed = max(a.first, apart), firstAgrees
+	case i < compared-1:
+	case i == compared-1:
+		a.last = max(a.last, apart)
+	default:
+		return nil
+	}
+	if !(apart <= allowed) {
+		return fmt.Errorf("loss of step %d is %v, PyTorch's is %v", i+1, mine, theirs)
+	}
+	return nil
 }
 
 // step is the peer's answer to the command of that name.
@@ -115,13 +125,13 @@ func (p *peer) train() (s step, err error) {
 	return s, err
 }
 
-// sides are the two to compare; gomem alone if the peer is missing.
-func sides(ctx context.Context, t *trainer, p *peer) []side {
-	list := []side{func() (time.Duration, error) {
+// sides are those to compare: gomem, and then the peers.
+func sides(ctx context.Context, t *trainer, peers []*peer) []turns.Side {
+	list := []turns.Side{func() (time.Duration, error) {
 		d, _, err := t.train(ctx)
 		return d, err
 	}}
-	if p != nil {
+	for _, p := range peers {
 		list = append(list, func() (time.Duration, error) {
 			s, err := p.train()
 			return time.Duration(s.Seconds * 1e9), err

@@ -13,7 +13,9 @@ except ImportError as e:
 def blas():
     """The libraries of linear algebra that are loaded, with how OpenBLAS's builds
     use threads: 0 not at all, 1 their own, 2 OpenMP's; none is -1. A PyTorch that
-    has its own, such as MKL, loads none."""
+    has MKL within multiplies with no other, whoever else has loaded one."""
+    if torch.backends.mkl.is_available():
+        return []
     with open("/proc/self/maps") as maps:
         paths = {line.split()[-1] for line in maps if "blas" in line.rsplit("/", 1)[-1]}
     def parallel(path):

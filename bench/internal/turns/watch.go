@@ -1,4 +1,4 @@
-package main
+package turns
 
 import (
 	"fmt"
@@ -11,24 +11,20 @@ import (
 // after their work.
 const rest = 20 * time.Millisecond
 
-// watch tells what programs other than the sides of a comparison have of the
+// Watch tells what programs other than the sides of a comparison have of the
 // machine. On a system that does not tell, they have nothing.
-type watch struct {
+type Watch struct {
 	pids     []int         // the sides' processes
 	patience time.Duration // how long it will still wait for others in all
 }
 
-// newWatch watches for a comparison with the peer, which may be missing.
-func newWatch(p *peer) *watch {
-	w := &watch{pids: []int{os.Getpid()}, patience: time.Minute}
-	if p != nil {
-		w.pids = append(w.pids, p.PID())
-	}
-	return w
+// NewWatch watches for a comparison of this process with its peers, by their numbers.
+func NewWatch(peers ...int) *Watch {
+	return &Watch{pids: append([]int{os.Getpid()}, peers...), patience: time.Minute}
 }
 
 // settle rests, and waits until others rest too.
-func (w *watch) settle() {
+func (w *Watch) settle() {
 	const glance = 100 * time.Millisecond
 	time.Sleep(rest)
 	for w.patience > 0 {
@@ -42,7 +38,7 @@ func (w *watch) settle() {
 }
 
 // usage is that of this moment.
-func (w *watch) usage() usage {
+func (w *Watch) usage() usage {
 	u, err := readUsage(w.pids...)
 	if err != nil {
 		return usage{}
