@@ -35,36 +35,42 @@ func (s subject) parameters() []graph.Value {
 	return list
 }
 
-const size = "s512"
+// smallest is the size of the models whose gradients are compared.
+const smallest = "s512"
 
-func cases() []parityCase {
+// cases are the models of a size, in all of their forms.
+func cases(size string) []parityCase {
+	a := at(size)
 	return []parityCase{
-		{"transformer", transformer(false)},
-		{"transformer, fine", transformer(true)},
-		{"moe, dense", moe(func(*models.MoEConfig) {})},
-		{"moe, dense, fine", moe(func(c *models.MoEConfig) { c.Fine = true })},
-		{"moe, dense, stacked experts", moe(func(c *models.MoEConfig) { c.Stacked = true })},
-		{"moe, sparse", moe(func(c *models.MoEConfig) { c.Sparse = true })},
-		{"moe, sparse, stacked experts", moe(func(c *models.MoEConfig) {
+		{"transformer", a.transformer(false)},
+		{"transformer, fine", a.transformer(true)},
+		{"moe, dense", a.moe(func(*models.MoEConfig) {})},
+		{"moe, dense, fine", a.moe(func(c *models.MoEConfig) { c.Fine = true })},
+		{"moe, dense, stacked experts", a.moe(func(c *models.MoEConfig) { c.Stacked = true })},
+		{"moe, sparse", a.moe(func(c *models.MoEConfig) { c.Sparse = true })},
+		{"moe, sparse, stacked experts", a.moe(func(c *models.MoEConfig) {
 			c.Sparse, c.Stacked = true, true
 		})},
-		{"gpt", gpt(models.GPT2Blocks, false)},
-		{"gpt, llama blocks", gpt(models.LlamaBlocks, false)},
-		{"gpt, llama blocks, untied", gpt(models.LlamaBlocks, true)},
-		{"lstm-lm", lstmLM(1)},
-		{"lstm-lm, two layers", lstmLM(2)},
-		{"topic", topic},
-		{"resnet v1.5", resNet(1)},
-		{"resnet v2", resNet(2)},
-		{"wgan, critic", wgan("critic", "resnet", false)},
-		{"wgan, critic, fine", wgan("critic", "resnet", true)},
-		{"wgan, generator", wgan("generator", "resnet", false)},
-		{"wgan, critic of wide blocks", wgan("critic", "good", false)},
-		{"wgan, generator of wide blocks", wgan("generator", "good", false)},
-		{"deepspeech, fused LSTM", deepSpeech(false)},
-		{"deepspeech, unrolled LSTM", deepSpeech(true)},
+		{"gpt", a.gpt(models.GPT2Blocks, false)},
+		{"gpt, llama blocks", a.gpt(models.LlamaBlocks, false)},
+		{"gpt, llama blocks, untied", a.gpt(models.LlamaBlocks, true)},
+		{"lstm-lm", a.lstmLM(1)},
+		{"lstm-lm, two layers", a.lstmLM(2)},
+		{"topic", a.topic},
+		{"resnet v1.5", a.resNet(1)},
+		{"resnet v2", a.resNet(2)},
+		{"wgan, critic", a.wgan("critic", "resnet", false)},
+		{"wgan, critic, fine", a.wgan("critic", "resnet", true)},
+		{"wgan, generator", a.wgan("generator", "resnet", false)},
+		{"wgan, critic of wide blocks", a.wgan("critic", "good", false)},
+		{"wgan, generator of wide blocks", a.wgan("generator", "good", false)},
+		{"deepspeech, fused LSTM", a.deepSpeech(false)},
+		{"deepspeech, unrolled LSTM", a.deepSpeech(true)},
 	}
 }
+
+// at makes models of a size.
+type at string
 
 // only is the subject of a model that has one objective.
 func only(m *models.Model, err error, config any) (subject, error) {
@@ -74,9 +80,9 @@ func only(m *models.Model, err error, config any) (subject, error) {
 	return subject{model: m, kind: m.Name, config: config, objective: m.Objectives[0]}, nil
 }
 
-func transformer(fine bool) func() (subject, error) {
+func (a at) transformer(fine bool) func() (subject, error) {
 	return func() (subject, error) {
-		c, err := models.NewTransformerConfig(size)
+		c, err := models.NewTransformerConfig(string(a))
 		if err != nil {
 			return subject{}, err
 		}
@@ -87,9 +93,9 @@ func transformer(fine bool) func() (subject, error) {
 }
 
 // moe keeps every second choice: a threshold of zero leaves nothing to chance.
-func moe(change func(*models.MoEConfig)) func() (subject, error) {
+func (a at) moe(change func(*models.MoEConfig)) func() (subject, error) {
 	return func() (subject, error) {
-		c, err := models.NewMoEConfig(size)
+		c, err := models.NewMoEConfig(string(a))
 		if err != nil {
 			return subject{}, err
 		}
@@ -100,9 +106,9 @@ func moe(change func(*models.MoEConfig)) func() (subject, error) {
 	}
 }
 
-func gpt(blocks string, untied bool) func() (subject, error) {
+func (a at) gpt(blocks string, untied bool) func() (subject, error) {
 	return func() (subject, error) {
-		c, err := models.NewGPTConfig(size, blocks)
+		c, err := models.NewGPTConfig(string(a), blocks)
 		if err != nil {
 			return subject{}, err
 		}
@@ -112,9 +118,9 @@ func gpt(blocks string, untied bool) func() (subject, error) {
 	}
 }
 
-func lstmLM(layers int) func() (subject, error) {
+func (a at) lstmLM(layers int) func() (subject, error) {
 	return func() (subject, error) {
-		c, err := models.NewLSTMLMConfig(size)
+		c, err := models.NewLSTMLMConfig(string(a))
 		if err != nil {
 			return subject{}, err
 		}
@@ -124,8 +130,8 @@ func lstmLM(layers int) func() (subject, error) {
 	}
 }
 
-func topic() (subject, error) {
-	c, err := models.NewTopicConfig(size)
+func (a at) topic() (subject, error) {
+	c, err := models.NewTopicConfig(string(a))
 	if err != nil {
 		return subject{}, err
 	}
@@ -133,29 +139,33 @@ func topic() (subject, error) {
 	return only(m, err, c)
 }
 
-// resNet has images that are large enough for the last norms to see more than one
-// element of each.
-func resNet(version int) func() (subject, error) {
+// resNet of the smallest size has images that are large enough for the last norms to see more
+// than one element of each.
+func (a at) resNet(version int) func() (subject, error) {
 	return func() (subject, error) {
-		c, err := models.NewResNetConfig(size)
+		c, err := models.NewResNetConfig(string(a))
 		if err != nil {
 			return subject{}, err
 		}
-		c.Version, c.Pixels = version, 64
+		if c.Version = version; a == smallest {
+			c.Pixels = 64
+		}
 		m, err := models.ResNet(c)
 		return only(m, err, c)
 	}
 }
 
-// wgan is wide enough that no norm follows a convolution of a single channel, whose
-// scale it would cancel.
-func wgan(objective, nets string, fine bool) func() (subject, error) {
+// wgan of the smallest size is wide enough that no norm follows a convolution of a single
+// channel, whose scale it would cancel.
+func (a at) wgan(objective, nets string, fine bool) func() (subject, error) {
 	return func() (subject, error) {
-		c, err := models.NewWGANConfig(size)
+		c, err := models.NewWGANConfig(string(a))
 		if err != nil {
 			return subject{}, err
 		}
-		c.Nets, c.Fine, c.Blocks, c.Dim = nets, fine, 2, 8
+		if c.Nets, c.Fine = nets, fine; a == smallest {
+			c.Blocks, c.Dim = 2, 8
+		}
 		m, err := models.WGAN(c)
 		if err != nil {
 			return subject{}, err
@@ -170,9 +180,9 @@ func wgan(objective, nets string, fine bool) func() (subject, error) {
 	}
 }
 
-func deepSpeech(unrolled bool) func() (subject, error) {
+func (a at) deepSpeech(unrolled bool) func() (subject, error) {
 	return func() (subject, error) {
-		c, err := models.NewDeepSpeechConfig(size)
+		c, err := models.NewDeepSpeechConfig(string(a))
 		if err != nil {
 			return subject{}, err
 		}

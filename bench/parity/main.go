@@ -1,7 +1,7 @@
 // Command parity compares the loss and the gradients of every model with
 // PyTorch's, and prints the table of docs/measurements/parity.md.
 //
-//	go run ./bench/parity [-model name] [-python path]
+//	go run ./bench/parity [-model name] [-python path] [-time [-size s] [-threads n] [-rounds n]]
 //
 // Each model is built as for training, of its smallest size and without dropout
 // and other noise, which the two sides could not share. The gradients of its loss
@@ -17,6 +17,10 @@
 // 32-bit floats are measured against the same truth, to tell what is a matter of
 // the format.
 //
+// With -time the models of a size train beside PyTorch's, step by step in turn, by gradient
+// descent with everything resident: beside its operators one by one, and as torch.compile
+// makes one program of the loss, where it can. That is of the table of steps.md.
+//
 // Optimizers, averages of norms and evaluations are not compared here. Where
 // Python or PyTorch is missing the program says so and succeeds.
 package main
@@ -28,6 +32,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -38,6 +43,11 @@ import (
 type options struct {
 	cases  []parityCase
 	python string
+
+	time    bool
+	size    string // of the models that are timed
+	threads []int
+	rounds  int
 }
 
 func main() {
@@ -55,17 +65,30 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.SetOutput(usage)
 	name := f.String("model", "", "part of the `name` of the models to compare, such as wgan")
 	python := f.String("python", "/usr/bin/python3", "Python `interpreter` that has PyTorch")
+	timing := f.Bool("time", false, "time training steps instead, beside PyTorch, compiled too")
+	size := f.String("size", "s64", "`size` of the models to time: s512, s64 or base")
+	threads := f.Int("threads", 1, "`number` of threads to time; 0 means all, then one")
+	rounds := f.Int("rounds", 5, "`number` of rounds, of a step of each side, to take medians of")
 	if err := f.Parse(args); err != nil {
 		return options{}, err
 	}
-	o := options{cases: cases(), python: *python}
+	if err := gauge.Checked(f, *threads, *rounds); err != nil {
+		return options{}, err
+	}
+	o := options{cases: cases(smallest), python: *python, time: *timing, size: *size,
+		threads: []int{*threads}, rounds: *rounds}
+	if *threads == 0 {
+		o.threads = slices.Compact([]int{runtime.GOMAXPROCS(0), 1})
+	}
+	if o.time {
+		o.cases = slices.DeleteFunc(cases(o.size), func(c parityCase) bool {
+			return strings.HasSuffix(c.name, "fine") // computes what its coarse form does
+		})
+	}
 	o.cases = slices.DeleteFunc(o.cases, func(c parityCase) bool {
 		return !strings.Contains(c.name, *name)
 	})
-	switch {
-	case f.NArg() > 0:
-		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case len(o.cases) == 0:
+	if len(o.cases) == 0 {
 		return o, fmt.Errorf("-model %q: no model has that in its name", *name)
 	}
 	return o, nil
@@ -86,6 +109,9 @@ func run(ctx context.Context, o options, w io.Writer) (err error) {
 			err = closed
 		}
 	}()
+	if o.time {
+		return timeAll(ctx, o, p.About, w)
+	}
 	return table(ctx, p, o.cases, w)
 }
 

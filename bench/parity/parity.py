@@ -9,10 +9,14 @@ the loss and gradients that gomem computed of them, and answers with a line:
              the truth, relative to its largest element
   failed     instead of these: what went wrong
 
+A line {"path", "threads", "compiled"} takes such a file's model for training, and the line
+"step" trains it one step: seconds, loss.
+
 A model is a function of its configuration, parameters w and batch x, written with
 PyTorch's own operators wherever it has one.
 """
 import math
+import time
 
 import torch.nn.functional as F
 
@@ -535,5 +539,41 @@ def compare(path):
         for n in truth]}
 
 
+class Trained:
+    """A model for steps of gradient descent."""
+
+    def __init__(self, path, threads, compiled):
+        torch.set_num_threads(threads)
+        tensors, metadata = read(path)
+        all = Tensors({n: x.long() if x.dtype == torch.int32 else x for n, x in tensors.items()})
+        w, config = all.at("parameter"), json.loads(metadata["config"])
+        self.w = {n: w[n].clone().requires_grad_() for n in all.at("gradient").names()}
+        w.all.update(("parameter/" + n, x) for n, x in self.w.items())
+        model, x, noise = MODELS[metadata["kind"]], all.at("input"), all.at("noise")
+        self.loss = lambda: model(config, w, x, noise)
+        if compiled:
+            self.loss = torch.compile(self.loss)
+        self.optimizer = torch.optim.SGD(self.w.values(), lr=1e-6, foreach=True)
+
+    def step(self):
+        start = time.perf_counter()
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss()
+        loss.backward()
+        self.optimizer.step()
+        loss = float(loss.detach())
+        return {"seconds": time.perf_counter() - start, "loss": loss}
+
+
+class Server:
+    def answer(self, line):
+        if line == "step":
+            return self.trained.step()
+        if line.startswith("{"):
+            self.trained = Trained(**json.loads(line))
+            return {}
+        return compare(line)
+
+
 torch.set_num_threads(1)
-serve(compare)
+serve(Server().answer)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/bench/internal/torch"
+	"github.com/gomem/gomem/bench/internal/turns"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/longtest"
@@ -31,6 +32,7 @@ func TestPyTorch(t *testing.T) {
 	t.Run("parity", func(t *testing.T) { testParity(t, p) })
 	t.Run("bfloat16", func(t *testing.T) { testBF16(t, p) })
 	t.Run("disagreement", func(t *testing.T) { testDisagreement(t, p) })
+	t.Run("timing", testTiming)
 	t.Run("failures", func(t *testing.T) { testFailures(t, p) })
 	if err := p.close(); err != nil {
 		t.Error(err)
@@ -43,11 +45,11 @@ func TestPyTorch(t *testing.T) {
 // testParity: the loss and every gradient of every model are PyTorch's.
 func testParity(t *testing.T, p *peer) {
 	var b bytes.Buffer
-	if err := table(context.Background(), p, cases(), &b); err != nil {
+	if err := table(context.Background(), p, cases(smallest), &b); err != nil {
 		t.Errorf("%v\n%s", err, &b)
 	}
-	if rows := strings.Count(b.String(), "\n| "); rows != 1+len(cases()) {
-		t.Errorf("%d rows for %d models:\n%s", rows, len(cases()), &b)
+	if rows := strings.Count(b.String(), "\n| "); rows != 1+len(cases(smallest)) {
+		t.Errorf("%d rows for %d models:\n%s", rows, len(cases(smallest)), &b)
 	}
 }
 
@@ -56,7 +58,7 @@ func testParity(t *testing.T, p *peer) {
 // error, and the worst within twice that. Of other models, autocast on the processor does not
 // differentiate some operator.
 func testBF16(t *testing.T, p *peer) {
-	for _, c := range cases() {
+	for _, c := range cases(smallest) {
 		if !strings.HasPrefix(c.name, "transformer") && !strings.HasPrefix(c.name, "gpt") &&
 			!strings.HasPrefix(c.name, "resnet") {
 			continue
@@ -94,7 +96,7 @@ func testBF16(t *testing.T, p *peer) {
 // deepSpeechRecord is that of the model with the fewest gradients.
 func deepSpeechRecord(t *testing.T) record {
 	t.Helper()
-	s, err := deepSpeech(false)()
+	s, err := at(smallest).deepSpeech(false)()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +171,7 @@ func TestRecord(t *testing.T) {
 
 // TestBatches: what a loader may give is there, and no id is too large.
 func TestBatches(t *testing.T) {
-	for _, c := range cases() {
+	for _, c := range cases(smallest) {
 		s, err := c.build()
 		if err != nil {
 			t.Fatal(err)
@@ -200,6 +202,42 @@ func TestBatches(t *testing.T) {
 				t.Errorf("%s: %d of %d ids of %s are padding", c.name, padded, len(x.I32()), v.Name)
 			}
 		}
+	}
+}
+
+// testTiming: models train on both sides from the same losses, and noise is the same.
+func testTiming(t *testing.T) {
+	o, err := parse([]string{"-time", "-size", smallest, "-rounds", "1"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range o.cases {
+		if c.name != "gpt" && c.name != "wgan, critic" {
+			continue
+		}
+		r, err := timed(context.Background(), o, c, 1)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if r.apart >= tolerance || len(r.rounds) != 1 || r.rounds[0].Times[1] <= 0 {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+	}
+}
+
+// TestTimingCells: a ratio is to the faster of PyTorch's, and to the other where the compiler
+// fails.
+func TestTimingCells(t *testing.T) {
+	r := timing{name: "m", threads: 2, rounds: turns.Rounds{
+		{Times: []float64{1, 4, 2}, Work: []float64{1, 4, 4}}}}
+	if got := strings.Join(r.cells(), " "); got !=
+		"m 2 1000.0 4000.0 2000.0 0.50 0.25 0e+00 0 of 1" {
+		t.Errorf("row is %q", got)
+	}
+	r.uncompiled = errors.New("no compiler")
+	if got := strings.Join(r.cells(), " "); got !=
+		"m 2 1000.0 4000.0 fails 0.25 0.25 0e+00 0 of 1" {
+		t.Errorf("row is %q", got)
 	}
 }
 
@@ -238,7 +276,7 @@ func TestNothingToCompareWith(t *testing.T) {
 		{script(`echo hello`), "", `PyTorch stopped: answer "hello\n"`},
 	} {
 		var b bytes.Buffer
-		err := run(context.Background(), options{cases: cases(), python: c.python}, &b)
+		err := run(context.Background(), options{cases: cases(smallest), python: c.python}, &b)
 		if got := b.String(); !strings.Contains(got, c.said) ||
 			strings.Count(got, "\n") != min(1, len(c.said)) {
 			t.Errorf("%s: says %q, want one line with %q", c.python, got, c.said)
@@ -257,13 +295,13 @@ func TestParse(t *testing.T) {
 	}{
 		{[]string{"-model", "perceptron"}, `-model "perceptron": no model has that in its name`},
 		{[]string{"extra"}, `unexpected argument "extra"`},
-		{[]string{"-size", "base"}, "flag provided but not defined: -size"},
+		{[]string{"-sizes", "base"}, "flag provided but not defined: -sizes"},
 	} {
 		if _, err := parse(c.args, io.Discard); err == nil || err.Error() != c.want {
 			t.Errorf("%v: %v, want %s", c.args, err, c.want)
 		}
 	}
-	if o, err := parse(nil, io.Discard); err != nil || len(o.cases) != len(cases()) {
+	if o, err := parse(nil, io.Discard); err != nil || len(o.cases) != len(cases(smallest)) {
 		t.Errorf("no arguments: %d cases, %v", len(o.cases), err)
 	}
 }

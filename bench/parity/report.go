@@ -65,7 +65,7 @@ func heading(w io.Writer, about string) {
 		"gradients' worst relative error", "in the gradient of", "PyTorch's own in 32 bits",
 	}
 	fmt.Fprintf(w, "%s %s/%s beside %s in 64-bit floats, size %s\n\n", runtime.Version(),
-		runtime.GOOS, runtime.GOARCH, about, size)
+		runtime.GOOS, runtime.GOARCH, about, smallest)
 	fmt.Fprintf(w, "| %s |\n|---|%s\n", strings.Join(columns, " | "),
 		strings.Repeat("---:|", len(columns)-1))
 }

@@ -1,7 +1,7 @@
 // Command steps measures whole training steps beside PyTorch, and prints tables
 // for docs/measurements/steps.md.
 //
-//	go run ./bench/steps [-model name] [-threads n] [-rounds n] [-python path]
+//	go run ./bench/steps [-model name] [-threads n] [-rounds n] [-compiled] [-python path]
 //
 // Three models are built on both sides, here as graphs and in peer.py with
 // PyTorch's functions: they start from the same parameters, see the same tokens,
@@ -90,8 +90,8 @@ func run(ctx context.Context, o options, args []string, w io.Writer) error {
 		"the median over rounds: above 1, gomem is the faster; that of processor time does not "+
 		"count the time in which other programs have the processors. In the last column, rounds "+
 		"of those counted in which other programs had more than 5 % of the machine.",
-		"model", "threads", "gomem", "PyTorch", "compiled", "PyTorch / gomem", "best / best", "processor time",
-		"losses differ by", "disturbed")
+		"model", "threads", "gomem", "PyTorch", "compiled", "PyTorch / gomem", "best / best",
+		"processor time", "losses differ by", "disturbed")
 	var all []outcome
 	for _, threads := range o.threads {
 		for _, c := range o.models {
