@@ -13,16 +13,18 @@ import (
 )
 
 // operand is what a name stands for: a value of the graph, elements that are known while it is
-// built, a weight of the file, or a sequence of operands. The zero operand is one that is left out.
+// built, a weight of the file, what is computed of
+// such, or a sequence of operands. The zero operand is one that is left out.
 type operand struct {
-	value  graph.Value
-	known  *tensor.View
-	weight *onnx.Tensor
-	list   []operand // a sequence, not nil
+	value   graph.Value
+	known   *tensor.View
+	weight  *onnx.Tensor
+	derived *derived  // what is computed of weights
+	list    []operand // a sequence, not nil
 }
 
 func (o operand) absent() bool {
-	return !o.value.Valid() && o.known == nil && o.weight == nil && o.list == nil
+	return !o.value.Valid() && !o.fixed() && o.list == nil
 }
 
 // scope has the names of a graph, and of those that it is within.
@@ -50,7 +52,8 @@ type builder struct {
 	call   *call              // the function that is being built; nil: none
 	// captures are what a body reads of the graph around it; nil: this is none's
 	captures *captures
-	depth    int // of graphs and functions within others
+	normed   map[*onnx.Node]bool // norms that what is before them computes
+	depth    int                 // of graphs and functions within others
 }
 
 // call is a use of a function: what its attributes are.
@@ -165,6 +168,8 @@ func (b *builder) onGraph(o operand) graph.Value {
 		return b.g.Constant("known constant", *o.known)
 	case o.weight != nil:
 		return b.as(b.here(b.parameter(o.weight)), o.weight)
+	case o.derived != nil:
+		return b.here(b.derivedParameter(o.derived))
 	}
 	return graph.Value{}
 }

@@ -28,10 +28,18 @@ func biased(n *node, y value, i int) value {
 }
 
 func conv(n *node) {
-	x, w := n.wide(0), n.wide(1)
+	x := n.wide(0)
+	w, bias, normed := n.scaled(0)
+	if !normed {
+		w = n.wide(1)
+	}
 	sizes, kernel := filters(n, x, w)
-	s := fitted(n, sizes, kernel)
-	n.give(biased(n, ops.ConvN(x, w, s.conv(n.int("group", 1))), 2))
+	y := ops.ConvN(x, w, fitted(n, sizes, kernel).conv(n.int("group", 1)))
+	if normed {
+		n.give(ops.Add(y, channels(bias, y.Type().Rank())))
+		return
+	}
+	n.give(biased(n, y, 2))
 }
 
 // convTranspose is of the size that the file says, or that its pads leave.

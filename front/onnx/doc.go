@@ -29,6 +29,14 @@
 // Loops and branches are unrolled, or chosen, where what decides them is known, and operations of
 // package control otherwise; a loop whose end depends on data needs a bound.
 //
+// # Networks that are not trained
+//
+// Of such (Options.Untrained) what is the same at every step is computed when weights are loaded: a
+// norm that uses averages becomes part of the filters, or the matrix, before it and their bias, and
+// a weight that a Transpose turns round is stored so. That changes results by rounding, so it is
+// what the network is, and no plan's choice; its variables are other than those of one that is
+// trained. What something else reads, too, is as it is.
+//
 // # The other way
 //
 // Export writes what outputs of a graph are computed of as a file, for operations that ONNX has a

@@ -33,6 +33,7 @@ type Options struct {
 	// have 16 bits in memory; what is trained has 32, since steps are smaller than 16 bits tell.
 	Frozen func(name string) bool
 	// Untrained says that no pass is for training: all are frozen, and still count as parameters.
+	// Norms of averages are part of what is before them then: see the package.
 	Untrained bool
 }
 
@@ -48,9 +49,11 @@ type Net struct {
 	functions map[functionName]*onnx.Function
 	inputs    []input
 	averages  map[string]bool // weights that are a norm's mean or variance
-	read      map[string]bool // names that a node reads, or that are outputs
+	// readers are the nodes that read a name, nil for a graph whose output it is
+	readers map[string][]*onnx.Node
 
-	loads map[string]*onnx.Tensor // parameters that a pass has used
+	loads   map[string]*onnx.Tensor // parameters that a pass has used
+	derived map[string]*derived     // and those that are computed of weights
 }
 
 // input is an input that is to be fed.
@@ -71,8 +74,8 @@ func Open(path string, o Options) (*Net, error) {
 	frozen := func(name string) bool { return o.Untrained || o.Frozen != nil && o.Frozen(name) }
 	n := &Net{file: file, frozen: frozen, untrained: o.Untrained, given: o.Given, bound: o.Bound,
 		weights: map[string]*onnx.Tensor{}, functions: map[functionName]*onnx.Function{},
-		loads:    map[string]*onnx.Tensor{},
-		averages: map[string]bool{}, read: map[string]bool{}}
+		loads: map[string]*onnx.Tensor{}, derived: map[string]*derived{},
+		averages: map[string]bool{}, readers: map[string][]*onnx.Node{}}
 	for _, t := range file.Graph.Initializers {
 		n.weights[t.Name] = t
 	}
@@ -284,7 +287,8 @@ func (n *Net) apply(c *nn.Ctx, in []graph.Value) ([]graph.Value, error) {
 		return nil, fmt.Errorf("%d values for %d inputs", len(in), len(n.inputs))
 	}
 	defer c.Enter()()
-	b := &builder{net: n, ctx: c, g: c.Graph(), opsets: n.file.Opsets, params: map[string]operand{}}
+	b := &builder{net: n, ctx: c, g: c.Graph(), opsets: n.file.Opsets, params: map[string]operand{},
+		normed: map[*onnx.Node]bool{}}
 	names := scope{names: map[string]operand{}}
 	for i, v := range in {
 		if !v.Valid() {
@@ -314,11 +318,11 @@ func (n *Net) apply(c *nn.Ctx, in []graph.Value) ([]graph.Value, error) {
 // a session's. One at a time is in memory beside.
 func (n *Net) Load(variables []graph.Value, set func(v graph.Value, t tensor.View) error) error {
 	for _, v := range variables {
-		t := n.loads[v.Node.Name]
-		if t == nil {
+		o := operand{weight: n.loads[v.Node.Name], derived: n.derived[v.Node.Name]}
+		if o.absent() {
 			continue
 		}
-		data, err := n.file.View(t)
+		data, err := o.elements(n.file)
 		if err != nil {
 			return err
 		}

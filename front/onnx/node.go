@@ -89,7 +89,7 @@ func (n *node) version() int64 {
 func (n *node) has(i int) bool { return i < len(n.in) && !n.in[i].absent() }
 
 // wants reports whether result i is asked for, and read.
-func (n *node) wants(i int) bool { return i < len(n.Out) && n.b.net.read[n.Out[i]] }
+func (n *node) wants(i int) bool { return i < len(n.Out) && len(n.b.net.readers[n.Out[i]]) > 0 }
 
 // x is operand i, which has to be a tensor.
 func (n *node) x(i int) graph.Value {
@@ -149,8 +149,8 @@ func (n *node) known(i int) tensor.View {
 	switch {
 	case o.known != nil:
 		return *o.known
-	case o.weight != nil:
-		v, err := n.b.net.file.View(o.weight)
+	case o.fixed():
+		v, err := o.elements(n.b.net.file)
 		if err != nil {
 			fail("%w", err)
 		}

@@ -193,6 +193,10 @@ func batchNorm(n *node) {
 	if n.version() < 14 {
 		train = !n.flag("is_test", true) || len(n.Out) > 1
 	}
+	if n.b.normed[n.Node] {
+		n.give(n.x(0))
+		return
+	}
 	scale, bias, mean, variance := n.wide(1), n.wide(2), n.wide(3), n.wide(4)
 	if !train || !n.b.ctx.Training() {
 		y := ops.BatchNormInference(x, scale, bias, mean, variance, eps)

@@ -58,7 +58,7 @@ func (n *Net) known() error {
 	first := map[string]string{}
 	n.visit(n.file.Graph, first)
 	for _, f := range n.file.Functions {
-		n.reads(f.Out...)
+		n.reads(nil, f.Out...)
 		n.visitNodes(f.Nodes, first)
 	}
 	if len(first) == 0 {
@@ -71,24 +71,26 @@ func (n *Net) known() error {
 	return e
 }
 
-// reads says that names are read: a result that is not need not be computed, for some exporters
-// name all that an operator has.
-func (n *Net) reads(names ...string) {
+// reads says that a node reads names, or, if it is nil, that a graph has them as outputs: a result
+// that is not read need not be computed, for some exporters name all that an operator has.
+func (n *Net) reads(by *onnx.Node, names ...string) {
 	for _, name := range names {
-		n.read[name] = name != ""
+		if name != "" {
+			n.readers[name] = append(n.readers[name], by)
+		}
 	}
 }
 
 func (n *Net) visit(g *onnx.Graph, first map[string]string) {
 	for _, v := range g.Outputs {
-		n.reads(v.Name)
+		n.reads(nil, v.Name)
 	}
 	n.visitNodes(g.Nodes, first)
 }
 
 func (n *Net) visitNodes(list []*onnx.Node, first map[string]string) {
 	for _, x := range list {
-		n.reads(x.In...)
+		n.reads(x, x.In...)
 		name := operatorName(x)
 		if _, ok := operators[name]; !ok && first[name] == "" &&
 			n.functions[functionName{x.Domain, x.Op, x.Overload}] == nil {

@@ -39,8 +39,19 @@ func product(a, b value) value {
 func gemm(n *node) {
 	alpha, beta := n.float("alpha", 1), n.float("beta", 1)
 	n.int("broadcast", 1) // of old versions: it always does
+	transA, transB := n.flag("transA", false), n.flag("transB", false)
+	if alpha == 1 && beta == 1 {
+		columns := 1
+		if transB {
+			columns = 0
+		}
+		if b, bias, ok := n.scaled(columns); ok {
+			n.give(ops.Add(ops.MatMulT(n.x(0), b, transA, transB), bias))
+			return
+		}
+	}
 	a, b := n.wide(0), n.wide(1)
-	y := ops.MatMulT(a, b, n.flag("transA", false), n.flag("transB", false))
+	y := ops.MatMulT(a, b, transA, transB)
 	if alpha != 1 {
 		y = ops.Mul(y, like(y, float64(alpha)))
 	}

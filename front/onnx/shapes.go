@@ -203,13 +203,20 @@ func unsqueeze(n *node) {
 }
 
 func transpose(n *node) {
-	x, perm := n.x(0), n.list("perm")
-	if perm == nil {
-		for i := range x.Type().Rank() {
-			perm = append(perm, x.Type().Rank()-1-i)
+	perm := n.list("perm")
+	transposed := func(in []value) value {
+		order := perm
+		for i := in[0].Type().Rank() - 1; i >= 0 && perm == nil; i-- {
+			order = append(order, i)
 		}
+		return ops.Transpose(in[0], order...)
 	}
-	n.give(ops.Transpose(x, perm...))
+	// A weight that is turned round, as those of PyTorch's layers, is so once.
+	if name := n.own(0); name != "" {
+		n.out = []operand{n.derive(name, transposed, n.in[0])}
+		return
+	}
+	n.give(transposed([]value{n.x(0)}))
 }
 
 func concat(n *node) {
