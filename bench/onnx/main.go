@@ -2,7 +2,7 @@
 // docs/measurements/onnx.md.
 //
 //	python bench/onnx/export.py DIRECTORY
-//	go run ./bench/onnx [-models DIRECTORY] [-only part] [-time] [-python path]
+//	go run ./bench/onnx [-models DIRECTORY] [-only part] [-time] [-batch n] [-python path]
 //
 // Every file of the directory goes through package front/onnx, and is run by a session without a
 // budget under the policy vanilla, and by another, under the policy auto, within a third of the
@@ -14,7 +14,9 @@
 // of all gradients. The program fails if an error of an output is 1e-5 or more, or that of a
 // gradient 1e-4.
 //
-// With -time, inferences of gomem and of onnxruntime take turns, each of one thread and of two.
+// With -time, inferences of gomem and of onnxruntime take turns, each of one thread, whose time on
+// the processor is taken, and of two, whose time is the clock's; the least of all turns counts.
+// gomem's networks are not trained then (onnx.Options.Untrained).
 package main
 
 import (
@@ -32,6 +34,7 @@ import (
 type options struct {
 	models, only, python string
 	time                 bool
+	batch                int
 }
 
 func main() {
@@ -50,6 +53,8 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	f.StringVar(&o.models, "models", "models", "`directory` that export.py has written")
 	f.StringVar(&o.only, "only", "", "`part` of the names of files to compare, such as bert")
 	f.BoolVar(&o.time, "time", false, "time inferences beside onnxruntime")
+	f.IntVar(&o.batch, "batch", 0, "time this `number` of examples, where files leave it open; "+
+		"0: as many as export.py had")
 	f.StringVar(&o.python, "python", "/usr/bin/python3", "Python `interpreter` with onnxruntime")
 	if err = f.Parse(args); err == nil && f.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
@@ -87,7 +92,7 @@ func run(ctx context.Context, o options, w io.Writer) error {
 	heading(w, p)
 	differ := 0
 	for _, path := range list {
-		cells, agrees, err := compared(ctx, path, p)
+		cells, agrees, err := compared(ctx, path, p, o.batch)
 		if err != nil {
 			cells = []string{title(path), err.Error()}
 		}
@@ -103,7 +108,7 @@ func run(ctx context.Context, o options, w io.Writer) error {
 }
 
 // compared is the row of a file, and whether it agrees with PyTorch.
-func compared(ctx context.Context, path string, p *peer) ([]string, bool, error) {
+func compared(ctx context.Context, path string, p *peer, batch int) ([]string, bool, error) {
 	n, err := open(path)
 	if err != nil {
 		return nil, false, err
@@ -114,7 +119,7 @@ func compared(ctx context.Context, path string, p *peer) ([]string, bool, error)
 	}
 	cells := r.cells()
 	if p != nil {
-		times, err := n.times(ctx, p)
+		times, err := n.times(ctx, p, batch)
 		if err != nil {
 			return nil, false, err
 		}

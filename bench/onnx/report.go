@@ -18,7 +18,7 @@ func heading(w io.Writer, p *peer) {
 		beside = fmt.Sprintf(", beside %s, load %s", p.About, gauge.Load())
 		for _, threads := range threads {
 			columns = append(columns, fmt.Sprintf("ms, %d threads", threads),
-				"onnxruntime's")
+				"onnxruntime's", "ratio")
 		}
 	}
 	fmt.Fprintf(w, "%s on %s%s\n\n", runtime.Version(), gauge.Processor(), beside)
