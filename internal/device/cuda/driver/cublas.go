@@ -16,6 +16,7 @@ const (
 	cublasGetProperty
 	cublasSetStream
 	cublasSetWorkspace
+	cublasSetMathMode
 	cublasGemmEx
 	cublasGemmStridedBatchedEx
 	cublasGetStatusName
@@ -30,6 +31,7 @@ func cublasSymbols() []string {
 		cublasGetProperty:          "cublasGetProperty",
 		cublasSetStream:            "cublasSetStream_v2",
 		cublasSetWorkspace:         "cublasSetWorkspace_v2",
+		cublasSetMathMode:          "cublasSetMathMode",
 		cublasGemmEx:               "cublasGemmEx",
 		cublasGemmStridedBatchedEx: "cublasGemmStridedBatchedEx",
 		cublasGetStatusName:        "cublasGetStatusName",
@@ -96,6 +98,10 @@ func (b *Blas) Products(s *Stream, workspace uint64, bytes int64) (*Products, er
 	}
 	p.Version = int(v)
 	if err := b.do(cublasSetStream, p.handle, s.handle); err != nil {
+		return nil, err
+	}
+	// sums of bfloat16 products stay f32, also where parts of them are added up at last
+	if err := b.do(cublasSetMathMode, p.handle, wholeReductions); err != nil {
 		return nil, err
 	}
 	// after the stream, which puts the workspace back to the library's own

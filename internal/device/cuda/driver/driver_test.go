@@ -248,6 +248,30 @@ func TestProducts(t *testing.T) {
 	}
 }
 
+// TestHalfProducts: a long sum of bfloat16 products is made in f32, whatever its parts are added
+// up in: in bfloat16 it would end at 256.
+func TestHalfProducts(t *testing.T) {
+	m := open(t)
+	blas, err := m.Blas()
+	ok(t, err)
+	p, err := blas.Products(m.s, m.alloc(1<<20), 1<<20)
+	ok(t, err)
+	m.free = append([]func() error{p.Close}, m.free...)
+	const length, one = 1 << 12, 0x3f80
+	pairs := make([]float32, length/2)
+	for i := range pairs {
+		pairs[i] = math.Float32frombits(one<<16 | one)
+	}
+	x, c := m.put(pairs), m.put([]float32{0})
+	g := &driver.Gemm{M: 1, N: 1, K: length, Alpha: 1, A: x, B: x, C: c, LdA: 1, LdB: length,
+		LdC: 1, HalfIn: true, HalfOut: true}
+	g.Prepare()
+	ok(t, p.Run(g))
+	if got := math.Float32frombits(math.Float32bits(m.get(c, 1)[0]) << 16); got != length {
+		t.Errorf("%d ones add up to %v", length, got)
+	}
+}
+
 // TestProductsOnStacks: a product that is on a stack when it is prepared is the same when the stack
 // has grown, and moved, and others have what was its place.
 func TestProductsOnStacks(t *testing.T) {

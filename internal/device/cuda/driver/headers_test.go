@@ -132,6 +132,7 @@ func TestNumbersAsDeclared(t *testing.T) {
 		"CUBLAS_COMPUTE_32F":                                    compute32,
 		"CUBLAS_COMPUTE_32F_FAST_TF32":                          fastTF32,
 		"CUBLAS_GEMM_DFALT":                                     standard,
+		"CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION":      wholeReductions,
 		"CUDNN_TENSOR_NCHW":                                     nchw,
 		"CUDNN_DATA_FLOAT":                                      dataFloat,
 		"CUDNN_DATA_BFLOAT16":                                   dataBFloat16,

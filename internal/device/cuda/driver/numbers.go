@@ -33,6 +33,8 @@ const (
 	standard   = -1 // CUBLAS_GEMM_DFALT
 	plain      = 0  // CUBLAS_OP_...
 	transposed = 1
+
+	wholeReductions = 16 // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
 )
 
 // Numbers of cudnn.h, in versions 8 and 9.

@@ -4,6 +4,7 @@
 struct Handle {
 	Stream *stream = nullptr;
 	bool workspace = false; // of its own: without one the library would take memory
+	int math = 0;
 };
 enum { NOT_INITIALIZED_ = 1, INVALID = 7, NOT_SUPPORTED = 15 };
 
@@ -37,6 +38,11 @@ API int cublasSetStream_v2(Handle *h, Stream *s) {
 API int cublasSetWorkspace_v2(Handle *h, void *p, size_t n) {
 	h->workspace = on_device((uintptr_t)p, n);
 	return h->workspace ? 0 : INVALID;
+}
+
+API int cublasSetMathMode(Handle *h, int mode) {
+	h->math = mode;
+	return mode & ~16 ? INVALID : 0;
 }
 
 API const char *cublasGetStatusName(int e) {
@@ -89,6 +95,15 @@ static float rounded(float x, bool tf32) {
 	return x;
 }
 
+// half is x as bfloat16 has it, to nearest.
+static float half(float x) {
+	unsigned u;
+	memcpy(&u, &x, 4);
+	u = (u + 0x7fff + (u >> 16 & 1)) & ~0xffffu;
+	memcpy(&x, &u, 4);
+	return x;
+}
+
 API int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int k,
 		const float *alpha, char *A, int At, int lda, long long sA, char *B, int Bt, int ldb,
 		long long sB, const float *beta, char *C, int Ct, int ldc, long long sC, int batch,
@@ -102,13 +117,17 @@ API int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int 
 		!c.whole(m, n, batch))
 		return INVALID;
 	float x = *alpha, y = *beta;
+	// parts of a long sum are added up in bfloat16, unless that is forbidden
+	bool reduced = Ct == R_16BF && !(h->math & 16);
 	return push(h->stream, [=] {
 		for (int z = 0; z < batch; z++)
 			for (int j = 0; j < n; j++)
 				for (int i = 0; i < m; i++) {
 					float s = 0;
-					for (int l = 0; l < k; l++)
+					for (int l = 0; l < k; l++) {
 						s += rounded(a.at(z, i, l), tf32) * rounded(b.at(z, l, j), tf32);
+						if (reduced) s = half(s);
+					}
 					c.set(z, i, j, x * s + (y != 0 ? y * c.at(z, i, j) : 0));
 				}
 	});
