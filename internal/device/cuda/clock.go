@@ -11,10 +11,22 @@ import (
 )
 
 // clock relates the times of the GPU's events to the device's. It is still if nobody
-// listens.
+// listens. The driver tells time between two events in milliseconds of 24 bits, so times are
+// told from an event of the same step.
 type clock struct {
 	zero *driver.Event
 	at   time.Duration // of zero, since the device was opened
+}
+
+// move has times told from another event, which is the clock's from then on.
+func (c *clock) move(zero *driver.Event) error {
+	gone, err := zero.Since(c.zero)
+	if err != nil {
+		return err
+	}
+	old := c.zero
+	c.zero, c.at = zero, c.at+gone
+	return old.Close()
 }
 
 // timed is a task between two events.
@@ -65,10 +77,17 @@ func (s *stream) tell() {
 		return
 	}
 	err := d.bound(func() error {
-		for _, t := range s.times {
+		if err := d.clock.move(s.times[0].start); err != nil {
+			return err
+		}
+		for i, t := range s.times {
 			start, err1 := t.start.Since(d.clock.zero)
 			end, err2 := t.end.Since(d.clock.zero)
-			if err := errors.Join(err1, err2, t.start.Close(), t.end.Close()); err != nil {
+			err3 := t.end.Close()
+			if i > 0 { // the first start is the clock's
+				err3 = errors.Join(err3, t.start.Close())
+			}
+			if err := errors.Join(err1, err2, err3); err != nil {
 				return err
 			}
 			d.options.Listener(trace.Event{Stream: s.name, Name: t.task.name, What: t.task.what,

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gomem/gomem/executor/trace"
 	"github.com/gomem/gomem/graph/tensor"
@@ -309,6 +310,26 @@ func TestTrace(t *testing.T) {
 		copies[0].Name != "x" || launches[0].Step != 3 || launches[0].Start < copies[1].End {
 		t.Errorf("events: %+v", rec.Events())
 	}
+}
+
+// TestTraceAfterLong: times within a step are as fine when the device was opened long before it,
+// though the driver tells 10 days, here, in eights of a second.
+func TestTraceAfterLong(t *testing.T) {
+	t.Setenv("EMU_HURRY", "12345678.9")
+	rec := &trace.Recorder{}
+	o := options(t, source)
+	o.Listener = rec.Listen
+	r := newRig(t, o)
+	time.Sleep(100 * time.Millisecond)
+	if err := errors.Join(r.do(nil, nil, none), r.do(nil, nil, none)); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range rec.Events() {
+		if (e.End-e.Start)%time.Millisecond != 0 {
+			return
+		}
+	}
+	t.Errorf("all times are whole milliseconds: %+v", rec.Events())
 }
 
 // TestGPUs are described, or it is said why there are none.

@@ -55,8 +55,9 @@ const library = "libcuda.so.1"
 // separated by commas;
 // EMU_FAIL, the number of the launch that fails while it runs, from 1; EMU_CAPTURE, what fails of
 // capturing a graph: begin, work or upload; EMU_CONV_LACKS and EMU_CONV_FAILS, of how many filters
-// convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_INIT, what cuInit
-// returns; EMU_VERSION of CUDA.
+// convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_HURRY, how
+// much faster than the clock the times of events pass; EMU_INIT, what cuInit returns; EMU_VERSION
+// of CUDA.
 //
 // Where GOMEM_GPU is set, tests have the machine's GPU instead: the folder is that of
 // GOMEM_CUDA_PATH, or none, and libraries are where they usually are.

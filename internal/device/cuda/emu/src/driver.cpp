@@ -131,13 +131,14 @@ struct Event {
 	std::condition_variable cv;
 	uint64_t recorded = 0, reached = 0;
 	double at = 0;
+	bool timed;
 };
 typedef std::shared_ptr<Event> Ref; // work in queues outlives the handle
 
 static double now() {
 	timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+	return (t.tv_sec * 1e3 + t.tv_nsec / 1e6) * settings.hurry;
 }
 
 static void await(const Ref &e, uint64_t n) {
@@ -150,9 +151,10 @@ static uint64_t latest(const Ref &e) {
 	return e->recorded;
 }
 
-API Result cuEventCreate(Ref **e, unsigned) {
+API Result cuEventCreate(Ref **e, unsigned flags) {
 	CONTEXT;
 	*e = new Ref(std::make_shared<Event>());
+	(**e)->timed = !(flags & 2);
 	return OK;
 }
 
@@ -198,6 +200,11 @@ API Result cuEventSynchronize(Ref *e) {
 
 API Result cuEventElapsedTime(float *ms, Ref *a, Ref *b) {
 	CONTEXT;
+	for (Ref *e : {a, b}) {
+		std::lock_guard<std::mutex> l((*e)->m);
+		if (!(*e)->timed || !(*e)->recorded) return INVALID_HANDLE;
+		if ((*e)->reached < (*e)->recorded) return NOT_READY;
+	}
 	*ms = (float)((*b)->at - (*a)->at);
 	return OK;
 }
@@ -256,7 +263,7 @@ API Result cuDevicePrimaryCtxRetain(void **c, int device) {
 			atoi(env("ORDER", "0").c_str()), atoll(env("FAIL", "0").c_str()), env("DIR", "."),
 			env("CXX", "g++ -std=c++17 -O1 -Wall -Wno-unused -fno-strict-aliasing"),
 			env("CAPTURE", ""), atoi(env("CONV_LACKS", "0").c_str()),
-			atoi(env("CONV_FAILS", "0").c_str())};
+			atoi(env("CONV_FAILS", "0").c_str()), atof(env("HURRY", "1").c_str())};
 		made = 0;
 		launched = 0;
 	}

@@ -46,6 +46,7 @@ struct Settings {
 	std::string compiler;    // CXX
 	std::string refuses;     // CAPTURE: what of capturing fails, begin, work or upload
 	int lacks, fails;        // CONV_LACKS, CONV_FAILS: convolutions of so many filters
+	double hurry;            // HURRY: how much faster than the clock events' times pass
 };
 extern Settings settings;
 
