@@ -49,7 +49,7 @@ type Blas struct {
 // Blas loads the library. The error is a *[MissingError] or an *[OldError].
 func (g *GPU) Blas() (*Blas, error) {
 	lib, err := source{what: "cuBLAS", names: versions("libcublas", g.Version),
-		beside: "libcublasLt.so.*", symbols: cublasSymbols()}.load(g.options)
+		beside: "libcublasLt", symbols: cublasSymbols()}.load(g.options)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 // cuDNN's functions: of its older interface, which versions 8 and 9 have.
 const (
 	cudnnGetVersion = iota
+	cudnnGetCudartVersion
 	cudnnGetErrorString
 	cudnnCreate
 	cudnnDestroy
@@ -38,6 +39,7 @@ const (
 func cudnnSymbols() []string {
 	return []string{
 		cudnnGetVersion:         "cudnnGetVersion",
+		cudnnGetCudartVersion:   "cudnnGetCudartVersion",
 		cudnnGetErrorString:     "cudnnGetErrorString",
 		cudnnCreate:             "cudnnCreate",
 		cudnnDestroy:            "cudnnDestroy",
@@ -69,11 +71,28 @@ type DNN struct {
 	lib     *library
 }
 
+// dnnParts are the files of cuDNN that convolutions take, by versions. The library loads them by
+// their names alone, and ends the process where it does not find one.
+func dnnParts() map[string][]string {
+	return map[string][]string{
+		"libcudnn.so.9": {"libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9",
+			"libcudnn_engines_precompiled.so.9"},
+		"libcudnn.so.8": {"libcudnn_ops_infer.so.8", "libcudnn_cnn_infer.so.8",
+			"libcudnn_ops_train.so.8", "libcudnn_cnn_train.so.8"},
+	}
+}
+
 // DNN loads the library. The error is a *[MissingError] or an *[OldError].
 func (g *GPU) DNN() (*DNN, error) {
 	lib, err := source{what: "cuDNN", names: []string{"libcudnn.so.9", "libcudnn.so.8"},
-		beside: "libcudnn_[cgo]*.so.*", symbols: cudnnSymbols()}.load(g.options)
+		beside: "libcudnn_*", parts: dnnParts(), symbols: cudnnSymbols()}.load(g.options)
 	if err != nil {
+		return nil, err
+	}
+	// it takes cuBLAS of its own CUDA, which may be another than the driver's
+	toolkit := int(call(lib.fn[cudnnGetCudartVersion])) / 1000
+	if err := g.options.elsewhere("cuBLAS for "+lib.path, fmt.Sprintf("libcublasLt.so.%d",
+		toolkit)); err != nil {
 		return nil, err
 	}
 	v := int(call(lib.fn[cudnnGetVersion]))

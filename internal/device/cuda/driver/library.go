@@ -84,8 +84,11 @@ func newestFirst(pattern string) []string {
 type source struct {
 	what    string   // the library is for
 	names   []string // of files, the best first
-	beside  string   // a pattern of files that are loaded first, from the same folder
+	beside  string   // a pattern of the names of files that are loaded first, less their version
 	symbols []string // functions that it must have
+	// parts are files that a file of a name loads itself when it is called, and ends the process
+	// without: where one cannot be loaded now, neither can the file.
+	parts map[string][]string
 }
 
 // load loads the first file that is there, and binds its functions.
@@ -94,7 +97,7 @@ func (s source) load(o Options) (*library, error) {
 	for _, name := range s.names {
 		for _, dir := range o.dirs() {
 			path := filepath.Join(dir, name)
-			handle, err := s.open(dir, path)
+			handle, err := s.open(dir, name)
 			switch {
 			case err == nil:
 				return s.bind(path, handle)
@@ -106,22 +109,54 @@ func (s source) load(o Options) (*library, error) {
 	return nil, missing
 }
 
-// open loads a file, after what it needs from its folder: the linker finds that by name
+// open loads a file of a folder, after what it needs from there: the linker finds that by name
 // then, whatever run path the file has.
-func (s source) open(dir, path string) (uintptr, error) {
-	const mode = purego.RTLD_NOW | purego.RTLD_GLOBAL
+func (s source) open(dir, name string) (uintptr, error) {
+	path := filepath.Join(dir, name)
 	if dir != "" {
 		if _, err := os.Stat(path); err != nil {
 			return 0, err
 		}
 		if s.beside != "" {
-			for _, f := range newestFirst(filepath.Join(dir, s.beside)) {
-				// one of another version may fail; the library itself will tell
-				_, _ = purego.Dlopen(f, mode)
-			}
+			preload(newestFirst(filepath.Join(dir, s.beside+major(name)+"*")))
 		}
 	}
-	return purego.Dlopen(path, mode)
+	for _, part := range s.parts[name] {
+		if _, err := dlopen(filepath.Join(dir, part)); err != nil {
+			return 0, err
+		}
+	}
+	return dlopen(path)
+}
+
+// major is what the name of a library's file ends in, ".so.13", less what follows.
+func major(name string) string {
+	parts := strings.Split(name, ".")
+	return "." + strings.Join(parts[1:min(3, len(parts))], ".")
+}
+
+// preload loads files that may need each other, in whatever order that works, and leaves out what
+// does not: a library that cannot do without will tell.
+func preload(files []string) {
+	for before := len(files) + 1; len(files) < before; {
+		before = len(files)
+		files = slices.DeleteFunc(files, func(f string) bool {
+			_, err := dlopen(f)
+			return err == nil
+		})
+	}
+}
+
+// dlopen loads a file, for all that are loaded later.
+func dlopen(path string) (uintptr, error) {
+	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+}
+
+// elsewhere loads a library by name for one that will ask for it, from the first folder that has
+// it.
+func (o Options) elsewhere(what, name string) error {
+	_, err := source{what: what, names: []string{name}}.load(o)
+	return err
 }
 
 // bind finds the functions.

@@ -55,7 +55,7 @@ func (g *GPU) Compiler() (*Compiler, error) {
 // capability, 90 is 9.0. It needs neither driver nor GPU. Errors are those of [GPU.Compiler].
 func (o Options) Compiler(driver, capability int) (*Compiler, error) {
 	lib, err := source{what: "CUDA compiler", names: versions("libnvrtc", driver),
-		beside: "libnvrtc-builtins.so.*", symbols: nvrtcSymbols()}.load(o)
+		beside: "libnvrtc-builtins", symbols: nvrtcSymbols()}.load(o)
 	if err != nil {
 		return nil, err
 	}

@@ -128,7 +128,9 @@ func compile(dir string) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("the emulated GPU cannot be built: %w\n%s", err, out)
 	}
-	for _, name := range []string{"libnvrtc.so.13", "libcublas.so.13", "libcudnn.so.9"} {
+	for _, name := range []string{"libnvrtc.so.13", "libcublas.so.13", "libcublasLt.so.13",
+		"libcudnn.so.9", "libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9",
+		"libcudnn_engines_precompiled.so.9"} {
 		if err := os.Symlink(library, filepath.Join(dir, name)); err != nil {
 			return err
 		}

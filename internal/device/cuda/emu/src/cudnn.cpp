@@ -20,6 +20,7 @@ struct Conv {
 };
 
 API size_t cudnnGetVersion() { return 90100; }
+API size_t cudnnGetCudartVersion() { return 13000; }
 API const char *cudnnGetErrorString(int e) {
 	return e == BAD_PARAM ? "CUDNN_STATUS_BAD_PARAM"
 		: e == NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED" : "CUDNN_STATUS_INTERNAL_ERROR";
