@@ -17,6 +17,9 @@ func ScratchForward(s Shape) int64 {
 	if s.Batch == 0 || s.pointwise() {
 		return 0
 	}
+	if s.few() {
+		return 4 * int64(s.scratchFew())
+	}
 	return 4 * int64(forwardPlan(s).way().scratch())
 }
 
@@ -42,6 +45,9 @@ func Forward(p *pool.Pool, s Shape, x, w, y, scratch []float32) {
 				x[g*in*s.pixels():], s.pixels(), s.InC*s.pixels(), 0, y[g*out*s.pixels():],
 				s.pixels(), s.OutC*s.pixels())
 		})
+		return
+	case s.few():
+		forwardFew(p, s, x, w, y, scratch)
 		return
 	}
 	inC := s.InC / s.Groups

@@ -192,7 +192,10 @@ var large = []Shape{
 	square(2, 40, 36, 70, 1, 2, 0),    // of some rows of an image
 	square(2, 3, 40, 17, 8, 8, 0),     // patches side by side
 	square(1, 19, 161, 30, 10, 10, 0), // of some rows of an image at a time
+	square(1, 130, 3, 66, 3, 1, 1),    // at few places
+	square(3, 1100, 4, 70, 1, 2, 0),   // of several images
 	grouped(2, 2, 40, 9, 128, 3),
+	grouped(1, 2, 260, 3, 128, 3),
 	depthwise(2, 19, 40, 3, 1, 1),
 	depthwise(2, 5, 40, 3, 2, 1),
 }

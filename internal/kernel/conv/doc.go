@@ -53,6 +53,12 @@
 // order of the filters. Tasks have channels of their own; if that makes too few
 // tasks, the shifts, which divide the places too, are used.
 //
+// # Few places
+//
+// At up to 14 places in all, as an image has at a network's end, most lanes of a tile would be
+// idle, and filters are read from memory. There every filter is multiplied by what it sees at each
+// place, as vectors, in the order in which it lies in memory, and read once.
+//
 // Some shapes go other ways: a filter of one element on a larger image is a plain
 // product of matrices; and a group with one input channel, as in a depthwise
 // convolution, has its planes added up directly.

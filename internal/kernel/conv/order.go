@@ -22,6 +22,7 @@ const (
 	products // of matrices as they stand
 	dots     // of single channels
 	tiles    // patches side by side
+	vectors  // of what is seen at few places
 )
 
 // OrderForward is the order of Forward.
@@ -29,6 +30,9 @@ func OrderForward(s Shape) Order {
 	if s.pointwise() {
 		return Order{way: products, product: gemm.Product{
 			M: s.OutC / s.Groups, N: s.pixels(), K: s.InC / s.Groups}.Order()}
+	}
+	if s.Batch > 0 && s.few() {
+		return Order{way: vectors, product: s.product().Order()}
 	}
 	return forwardPlan(s).order()
 }

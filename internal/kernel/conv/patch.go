@@ -61,7 +61,7 @@ func newPatchPlan(pl *plan) *patchPlan {
 		p.channel == p.panelPitch
 	p.direct = p.whole && p.images == 1 && p.chunk == p.srcC
 	if p.copied = p.taps > 1; !p.backward {
-		p.copied = p.srcC*p.taps%setStride == 0
+		p.copied = p.srcC*p.taps%setStride == 0 && p.n > tile // else they are read once
 	}
 	p.filterPitch = ceil(p.chunk*p.taps, 16)*16 + 16
 	return p
