@@ -150,6 +150,12 @@ func (s *Session) open(o Options) error {
 	if s.device, err = o.open(s.planned); err != nil {
 		return err
 	}
+	streams := executor.NewStreams(s.device)
+	for _, r := range results {
+		if err := streams.Start(r.Plan); err != nil {
+			return err
+		}
+	}
 	for i := range s.longest() {
 		m, err := s.device.Alloc(space.ID(i), s.planned.Peak(space.ID(i)))
 		if err != nil {
@@ -157,7 +163,6 @@ func (s *Session) open(o Options) error {
 		}
 		s.memory = append(s.memory, m)
 	}
-	streams := executor.NewStreams(s.device)
 	for i, r := range results {
 		exec, err := executor.New(s.device, streams, s.memory[:len(r.Plan.Spaces)], r.Plan,
 			s.planned.Graph)

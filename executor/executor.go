@@ -30,6 +30,17 @@ func NewStreams(d device.Device) *Streams {
 		shared: map[string]*flight{}}
 }
 
+// Start starts the streams of a plan, which take memory of the device that is not the plan's: so
+// it is known to be there before the plan's is taken.
+func (s *Streams) Start(p *plan.Plan) error {
+	for _, of := range p.Streams {
+		if _, err := s.get(of); err != nil {
+			return fmt.Errorf("executor: stream %s: %w", of.Name, err)
+		}
+	}
+	return nil
+}
+
 func (s *Streams) get(p plan.Stream) (device.Stream, error) {
 	if st, ok := s.started[p]; ok {
 		return st, nil

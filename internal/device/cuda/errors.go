@@ -5,15 +5,23 @@ import "fmt"
 // MemoryError says that the GPU has too little memory left.
 type MemoryError struct {
 	GPU         string // its name
-	Bytes       int64  // asked for
+	Bytes       int64  // asked for; 0: a library asked for its own, and does not say how much
 	Free, Total int64  // bytes
+	Err         error  // the library's; nil where the device asked
 }
 
 // Error is one line.
 func (e *MemoryError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s has %s of %s free, too little for what a library takes itself: %v",
+			e.GPU, mib(e.Free), mib(e.Total), e.Err)
+	}
 	return fmt.Sprintf("%s has %s of %s free, and %s are needed", e.GPU, mib(e.Free),
 		mib(e.Total), mib(e.Bytes))
 }
+
+// Unwrap is the library's error.
+func (e *MemoryError) Unwrap() error { return e.Err }
 
 func mib(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 

@@ -49,13 +49,26 @@ func (d *Device) allocDevice(bytes int64) (device.Memory, error) {
 func (d *Device) take(bytes int64) (uint64, error) {
 	addr, err := d.gpu.Alloc(bytes)
 	if e, ok := errors.AsType[*driver.Error](err); ok && e.OutOfMemory() {
-		free, total, err := d.gpu.Free()
-		if err != nil {
-			return 0, err
-		}
-		return 0, &MemoryError{d.gpu.Name, bytes, free, total}
+		return 0, d.short(bytes, nil)
 	}
 	return addr, err
+}
+
+// short is a MemoryError, or why it is not known how much is free.
+func (d *Device) short(bytes int64, library error) error {
+	free, total, err := d.gpu.Free()
+	if err != nil {
+		return err
+	}
+	return &MemoryError{d.gpu.Name, bytes, free, total, library}
+}
+
+// taking is the error of a library: a MemoryError where it has taken no memory.
+func (d *Device) taking(err error) error {
+	if e, ok := errors.AsType[*driver.Error](err); ok && e.OutOfMemory() {
+		return d.short(0, err)
+	}
+	return err
 }
 
 func (m *memory) free() error { return m.device.gpu.Release(m.addr) }

@@ -90,7 +90,10 @@ func (d *Device) newStream(name string, p *place) (device.Stream, error) {
 		if err == nil && d.dnn != nil {
 			s.convolver, err = d.dnn.Convolver(s.cu, s.workspace, d.options.Workspace)
 		}
-		return err
+		if err == nil {
+			err = s.warm()
+		}
+		return d.taking(err)
 	})
 	if s.cu != nil {
 		d.streams = append(d.streams, s) // Close ends it, also if it is not whole
@@ -99,6 +102,31 @@ func (d *Device) newStream(name string, p *place) (device.Stream, error) {
 		return nil, fmt.Errorf("cuda device: stream %s: %w", name, err)
 	}
 	return s, nil
+}
+
+// warm has a product of each type computed: what the library loads for the first of them takes
+// memory, which is to be missing now rather than in a step.
+func (s *stream) warm() error {
+	const room = 64
+	at, err := s.device.take(3 * room)
+	if err != nil {
+		return err
+	}
+	err = s.device.gpu.Clear(at, 3*room)
+	for _, half := range []bool{false, true} {
+		g := &driver.Gemm{M: 1, N: 1, K: 1, Alpha: 1, A: at, B: at + room, C: at + 2*room, LdA: 1,
+			LdB: 1, LdC: 1, HalfIn: half, HalfOut: half}
+		if g.Prepare(); err == nil {
+			err = s.products.Run(g)
+		}
+	}
+	if err == nil {
+		err = s.device.gpu.Sync()
+	}
+	if freed := s.device.gpu.Release(at); err == nil {
+		err = freed
+	}
+	return err
 }
 
 // Run queues tasks.
@@ -174,6 +202,7 @@ func (s *stream) mark(seq uint64) *driver.Event {
 
 // fail makes an error of the GPU that of the task issued last.
 func (s *stream) fail(err error) {
+	err = s.device.taking(err)
 	if t := s.last.Load(); t != nil {
 		err = t.error(err)
 	}

@@ -5,6 +5,7 @@ package laws_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -282,6 +283,29 @@ func TestNoGPU(t *testing.T) {
 	_, _, err = learnt(perceptron(), gomem.Options{Device: "cuda:1"}, 1)
 	if err == nil || !strings.Contains(err.Error(), "no GPU 1: the machine has 1") {
 		t.Errorf("with a GPU that is not there: %v", err)
+	}
+}
+
+// TestLibrariesTakeMemory: what libraries take themselves is missing when a session is opened, and
+// before what plans take, rather than in a step.
+func TestLibrariesTakeMemory(t *testing.T) {
+	emulated(t)
+	t.Setenv("EMU_HANDLE", "1048576")
+	t.Setenv("EMU_FIRST", "2097152")
+	for mebibytes, want := range map[int]string{32: "CUBLAS_STATUS_NOT_INITIALIZED",
+		33: "CUBLAS_STATUS_ALLOC_FAILED", 35: "are needed", 36: ""} {
+		t.Setenv("EMU_MEM", fmt.Sprint(mebibytes<<20+1<<10))
+		_, _, err := learnt(perceptron(), gomem.Options{Device: gomem.CUDA}, 1)
+		e, ok := errors.AsType[*gomem.ErrGPUMemory](err)
+		switch {
+		case want == "":
+			if err != nil {
+				t.Errorf("%d MiB: %v", mebibytes, err)
+			}
+		case !ok || e.Total != int64(mebibytes)<<20+1<<10 || strings.Contains(err.Error(), "\n") ||
+			!strings.Contains(err.Error(), want):
+			t.Errorf("%d MiB: %v, want %s", mebibytes, err, want)
+		}
 	}
 }
 

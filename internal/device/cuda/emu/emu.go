@@ -48,14 +48,14 @@ const library = "libcuda.so.1"
 // folder. Without g++ the test is skipped, or fails if the environment variable CI is set:
 // there is no other proof that anything works.
 //
-// The libraries read environment variables when the first context is made: EMU_JITTER_US,
-// the longest pause before an operation of a stream; EMU_SEED of the pauses; EMU_ORDER of
-// threads and blocks, 0 forward, 1 backward, 2 scattered; EMU_COUNT, how many GPUs there
-// are, of which a process has one at a time; EMU_MEM, bytes of device memory, of several GPUs
-// separated by commas;
+// The libraries read environment variables when the first context is made: EMU_JITTER_US, the
+// longest pause before an operation of a stream; EMU_SEED of the pauses; EMU_ORDER of threads and
+// blocks, 0 forward, 1 backward, 2 scattered; EMU_COUNT, how many GPUs there are, of which a
+// process has one at a time; EMU_MEM, bytes of device memory, of several GPUs separated by commas;
 // EMU_FAIL, the number of the launch that fails while it runs, from 1; EMU_CAPTURE, what fails of
 // capturing a graph: begin, work or upload; EMU_CONV_LACKS and EMU_CONV_FAILS, of how many filters
-// convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_HURRY, how
+// convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_HANDLE and
+// EMU_FIRST, bytes that cuBLAS takes for a handle and for what it loads at first; EMU_HURRY, how
 // much faster than the clock the times of events pass; EMU_INIT, what cuInit returns; EMU_VERSION
 // of CUDA.
 //

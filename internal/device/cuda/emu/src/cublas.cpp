@@ -6,16 +6,17 @@ struct Handle {
 	bool workspace = false; // of its own: without one the library would take memory
 	int math = 0;
 };
-enum { NOT_INITIALIZED_ = 1, INVALID = 7, NOT_SUPPORTED = 15 };
+enum { NOT_INITIALIZED_ = 1, ALLOC_FAILED = 3, INVALID = 7, NOT_SUPPORTED = 15 };
 
 API int cublasCreate_v2(Handle **h) {
-	if (usable()) return NOT_INITIALIZED_;
+	if (usable() || !take(settings.handle)) return NOT_INITIALIZED_;
 	*h = new Handle;
 	return 0;
 }
 
 API int cublasDestroy_v2(Handle *h) {
 	delete h;
+	give(settings.handle);
 	return 0;
 }
 
@@ -47,6 +48,8 @@ API int cublasSetMathMode(Handle *h, int mode) {
 
 API const char *cublasGetStatusName(int e) {
 	return e == INVALID ? "CUBLAS_STATUS_INVALID_VALUE"
+		: e == NOT_INITIALIZED_ ? "CUBLAS_STATUS_NOT_INITIALIZED"
+		: e == ALLOC_FAILED ? "CUBLAS_STATUS_ALLOC_FAILED"
 		: e == NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_ERROR";
 }
 
@@ -116,6 +119,7 @@ API int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int 
 	if (m < 0 || n < 0 || k < 0 || batch < 0 || !a.whole(m, k, batch) || !b.whole(k, n, batch) ||
 		!c.whole(m, n, batch))
 		return INVALID;
+	if (!load()) return ALLOC_FAILED;
 	float x = *alpha, y = *beta;
 	// parts of a long sum are added up in bfloat16, unless that is forbidden
 	bool reduced = Ct == R_16BF && !(h->math & 16);

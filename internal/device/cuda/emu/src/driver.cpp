@@ -13,6 +13,7 @@ Settings settings;
 static std::mutex mu;                           // guards all tables below
 static std::map<uintptr_t, size_t> dev, pinned; // live ranges
 static long long dev_used;
+static bool loaded;                             // what a context keeps for libraries
 static int retained, made;            // contexts; streams of this context
 static std::atomic<long long> launched{0}; // kernels of this context
 static std::atomic<int> sticky{0};    // an error of work that ran
@@ -263,7 +264,8 @@ API Result cuDevicePrimaryCtxRetain(void **c, int device) {
 			atoi(env("ORDER", "0").c_str()), atoll(env("FAIL", "0").c_str()), env("DIR", "."),
 			env("CXX", "g++ -std=c++17 -O1 -Wall -Wno-unused -fno-strict-aliasing"),
 			env("CAPTURE", ""), atoi(env("CONV_LACKS", "0").c_str()),
-			atoi(env("CONV_FAILS", "0").c_str()), atof(env("HURRY", "1").c_str())};
+			atoi(env("CONV_FAILS", "0").c_str()), atoll(env("HANDLE", "0").c_str()),
+			atoll(env("FIRST", "0").c_str()), atof(env("HURRY", "1").c_str())};
 		made = 0;
 		launched = 0;
 	}
@@ -282,6 +284,8 @@ API Result cuDevicePrimaryCtxRelease_v2(int) {
 			graphs_left());
 		abort();
 	}
+	if (loaded) dev_used -= settings.first;
+	loaded = false;
 	sticky = 0;
 	return OK;
 }
@@ -347,6 +351,15 @@ bool take(long long bytes) {
 void give(long long bytes) {
 	std::lock_guard<std::mutex> g(mu);
 	dev_used -= bytes;
+}
+
+// load takes what a library loads for the first product of a context, which keeps it.
+bool load() {
+	static std::mutex one;
+	std::lock_guard<std::mutex> l(one);
+	if (!loaded && !take(settings.first)) return false;
+	loaded = true;
+	return true;
 }
 
 static size_t mapped(size_t n) { return (n + page - 1) / page * page; }

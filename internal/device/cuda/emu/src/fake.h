@@ -46,6 +46,8 @@ struct Settings {
 	std::string compiler;    // CXX
 	std::string refuses;     // CAPTURE: what of capturing fails, begin, work or upload
 	int lacks, fails;        // CONV_LACKS, CONV_FAILS: convolutions of so many filters
+	long long handle, first; // HANDLE, FIRST: bytes that a handle of cuBLAS takes, and what it
+	                         // loads for the first product of a context
 	double hurry;            // HURRY: how much faster than the clock events' times pass
 };
 extern Settings settings;
@@ -85,6 +87,7 @@ Result launch(Stream *s, const std::string &kernel, std::function<void()> work);
 
 // take is whether there were so many bytes of device memory; give gives them back.
 bool take(long long bytes);
+bool load(); // what a library loads at first
 void give(long long bytes);
 
 // fault makes the context unusable, as an error of work that runs does on a GPU.
