@@ -85,13 +85,13 @@ func spreadOut[T any](c *kernel.Call) {
 // repeat sets every element of dst, most of them by copying, which is faster
 // than a loop.
 func repeat[T any](dst []T, v T) {
-	const run = 1 << 10
-	head := dst[:min(run, len(dst))]
+	const few, run = 32, 1 << 10 // elements set one by one, and copied at a time
+	head := dst[:min(few, len(dst))]
 	for i := range head {
 		head[i] = v
 	}
-	for rest := dst[len(head):]; len(rest) > 0; {
-		rest = rest[copy(rest, head):]
+	for n := len(head); n < len(dst); {
+		n += copy(dst[n:], dst[:min(n, run)])
 	}
 }
 

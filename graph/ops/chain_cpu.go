@@ -39,15 +39,18 @@ func spreadOver(t, out graph.Type) (s spread, ok bool) {
 
 // meet sets dst to what the elements of the result from at on meet in x.
 func meet[T float32 | uint16](s spread, dst, x []T, at int) {
+	k, held := at/s.hold%s.period, at%s.hold
 	for len(dst) > 0 {
-		k := at / s.hold % s.period
-		n := min(len(dst), s.hold-at%s.hold)
 		if s.hold == 1 {
-			n = copy(dst, x[k:s.period])
-		} else {
-			repeat(dst[:n], x[k])
+			dst, k = dst[copy(dst, x[k:s.period]):], 0
+			continue
 		}
-		dst, at = dst[n:], at+n
+		n := min(len(dst), s.hold-held)
+		repeat(dst[:n], x[k])
+		dst, held = dst[n:], 0
+		if k++; k == s.period {
+			k = 0
+		}
 	}
 }
 

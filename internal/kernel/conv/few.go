@@ -40,14 +40,15 @@ func (s Shape) product() gemm.Product {
 
 // forwardFew computes y.
 func forwardFew(p *pool.Pool, s Shape, x, w, y, scratch []float32) {
-	seen, result := scratch[:s.places()*s.fewPitch()], scratch[s.places()*s.fewPitch():]
+	pitch := s.fewPitch()
+	seen, result := scratch[:s.places()*pitch], scratch[s.places()*pitch:]
 	inC, outC, size := s.InC/s.Groups, s.OutC/s.Groups, s.OutH()*s.OutW()
 	for g := range s.Groups {
 		p.For(inC, max(1, grain/(s.places()*s.taps())), func(lo, hi int) {
 			for image := range s.Batch {
 				for c := lo; c < hi; c++ {
 					from := x[(image*s.InC+g*inC+c)*s.pixels():][:s.pixels()]
-					s.see(seen[image*size*s.fewPitch()+c*s.taps():], from)
+					s.see(seen[image*size*pitch+c*s.taps():], from, pitch)
 				}
 			}
 		})
@@ -65,16 +66,30 @@ func forwardFew(p *pool.Pool, s Shape, x, w, y, scratch []float32) {
 }
 
 // see writes what the taps see of a channel of an image: a row a place.
-func (s Shape) see(to, from []float32) {
-	for i := range s.OutH() {
-		for j := range s.OutW() {
-			row := to[(i*s.OutW()+j)*s.fewPitch():][:s.taps()]
-			for tap := range row {
-				y := i*s.StrideH + tap/s.KW*s.DilH - s.PadTop
-				x := j*s.StrideW + tap%s.KW*s.DilW - s.PadLeft
-				if row[tap] = 0; y >= 0 && y < s.InH && x >= 0 && x < s.InW {
-					row[tap] = from[y*s.InW+x]
-				}
+func (s *Shape) see(to, from []float32, pitch int) {
+	rows, cols := s.OutH(), s.OutW()
+	for i := range rows {
+		for j := range cols {
+			s.seen(to[(i*cols+j)*pitch:][:s.taps()], from, i*s.StrideH-s.PadTop,
+				j*s.StrideW-s.PadLeft)
+		}
+	}
+}
+
+// seen writes what the taps see at a place whose first one is at row y and column x.
+func (s *Shape) seen(to, from []float32, y, x int) {
+	for ky := range s.KH {
+		row := to[ky*s.KW:][:s.KW]
+		at := y + ky*s.DilH
+		if at < 0 || at >= s.InH {
+			clear(row)
+			continue
+		}
+		line := from[at*s.InW:][:s.InW]
+		for kx := range row {
+			row[kx] = 0
+			if col := x + kx*s.DilW; col >= 0 && col < s.InW {
+				row[kx] = line[col]
 			}
 		}
 	}
