@@ -107,6 +107,9 @@ func (d *Device) open() error {
 	if d.gpu, err = lib.Open(d.options.GPU); err != nil {
 		return err
 	}
+	if err := d.bound(d.gpu.Sync); err != nil {
+		return &BrokenError{d.gpu.Name, err}
+	}
 	if d.blas, err = d.gpu.Blas(); err != nil {
 		return err
 	}

@@ -25,6 +25,21 @@ func (e *MemoryError) Unwrap() error { return e.Err }
 
 func mib(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 
+// BrokenError says that a GPU has failed in this process, and does nothing else for it.
+type BrokenError struct {
+	GPU string // its name
+	Err error  // what it answers with
+}
+
+// Error is one line.
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("%s has failed earlier in this process, and computes nothing more for it: "+
+		"start a new process (%v)", e.GPU, e.Err)
+}
+
+// Unwrap is the driver's error.
+func (e *BrokenError) Unwrap() error { return e.Err }
+
 // PinError says that memory of the host cannot be locked for the GPU's copies.
 type PinError struct {
 	Bytes int64 // of the memory

@@ -273,7 +273,7 @@ API Result cuDevicePrimaryCtxRetain(void **c, int device) {
 	return OK;
 }
 
-// The last release ends the context, and its error with it.
+// The last release ends the context, and its error with it, unless a library holds the context.
 API Result cuDevicePrimaryCtxRelease_v2(int) {
 	std::lock_guard<std::mutex> g(mu);
 	if (retained == 0) return INVALID_CONTEXT;
@@ -286,7 +286,7 @@ API Result cuDevicePrimaryCtxRelease_v2(int) {
 	}
 	if (loaded) dev_used -= settings.first;
 	loaded = false;
-	sticky = 0;
+	if (env("STICKY", "").empty()) sticky = 0;
 	return OK;
 }
 
