@@ -64,6 +64,7 @@ type Device struct {
 	memories []*memory
 	pins     map[device.Memory]*pins
 	pinning  *pins // of the memory that is being made
+	stage    staging
 	closed   bool
 }
 
@@ -85,7 +86,8 @@ func Open(o Options) (*Device, error) {
 	}
 	o.Workspace = o.workspace()
 	d := &Device{options: o, opened: time.Now(), queue: make(chan command, queueLength),
-		places: map[space.Engine]*place{}, pins: map[device.Memory]*pins{}}
+		places: map[space.Engine]*place{}, pins: map[device.Memory]*pins{},
+		stage: staging{log: o.Logger}}
 	for _, e := range []space.Engine{space.Compute, space.CopyIn, space.CopyOut} {
 		d.places[e] = &place{d, e}
 	}
@@ -227,7 +229,7 @@ func (d *Device) Close() error {
 		for _, m := range d.memories {
 			errs = append(errs, m.free())
 		}
-		errs = append(errs, d.convs.close())
+		errs = append(errs, d.convs.close(), d.stage.close())
 		return errors.Join(append(errs, d.clock.close(), d.code.module.Close())...)
 	}), d.gpu.Close())
 	if d.broken.Load() {

@@ -5,6 +5,8 @@ package cuda_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -106,9 +108,25 @@ func (r *rig) write(o device.Operand, x []float32) {
 }
 
 // TestCopiesInPieces: copies of any size between any addresses bring all bytes, though they
-// are made in chunks and the host's memory is pinned in pieces.
+// are made in chunks and the host's memory is pinned in pieces; also where a part of it cannot be
+// pinned, which is told once.
 func TestCopiesInPieces(t *testing.T) {
-	o := options(t, source)
+	for _, pinned := range []int{0, 1<<20 + 200<<10} {
+		t.Run(fmt.Sprint(pinned), func(t *testing.T) {
+			t.Setenv("EMU_PINS", fmt.Sprint(pinned))
+			t.Setenv("EMU_JITTER_US", "20")
+			var log bytes.Buffer
+			o := options(t, source)
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			copyInPieces(t, o)
+			if n := strings.Count(log.String(), "slow"); (n == 1) != (pinned > 0) {
+				t.Errorf("%d warnings: %s", n, &log)
+			}
+		})
+	}
+}
+
+func copyInPieces(t *testing.T, o cuda.Options) {
 	o.Piece, o.Chunk = 64<<10, 40<<10
 	r := newRig(t, o)
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -98,82 +98,18 @@ func (m *memory) access(off int64, data []byte, move func(uint64, []byte) error)
 	return m.device.bound(func() error { return move(m.addr+uint64(off), data) })
 }
 
-// pins is a memory of the host whose pages are locked one piece after the other.
-type pins struct {
-	gpu   *driver.GPU
-	data  []byte
-	piece int64
-
-	mu    sync.Mutex
-	moved *sync.Cond
-	ready int64 // bytes that are pinned
-	err   error
-	stop  bool
-	all   sync.WaitGroup
-}
-
 // allocate makes memory of the host and begins to pin it.
 func (d *Device) allocate(_ space.ID, bytes int64) ([]byte, func() error, error) {
 	data, free, err := cpu.Allocate(bytes)
 	if err != nil || bytes == 0 {
 		return data, free, err
 	}
+	if err := d.stage.open(d.gpu); err != nil {
+		return nil, nil, errors.Join(&PinError{stagingBytes, err}, free())
+	}
 	p := &pins{gpu: d.gpu, data: data, piece: d.options.Piece}
 	p.moved = sync.NewCond(&p.mu)
 	p.all.Go(p.pin)
 	d.pinning = p
 	return data, func() error { return errors.Join(p.unpin(), free()) }, nil
-}
-
-// pin locks the pieces, until one fails.
-func (p *pins) pin() {
-	defer p.gpu.Bind()()
-	for off := int64(0); off < int64(len(p.data)); off += p.piece {
-		p.mu.Lock()
-		stop := p.stop
-		p.mu.Unlock()
-		if stop {
-			return
-		}
-		end := min(off+p.piece, int64(len(p.data)))
-		err := p.gpu.Pin(p.data[off:end])
-		p.mu.Lock()
-		if err != nil {
-			p.err = &PinError{int64(len(p.data)), err}
-		} else {
-			p.ready = end
-		}
-		p.moved.Broadcast()
-		p.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-// await returns when the memory is pinned up to an end, or cannot be.
-func (p *pins) await(end int64) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for p.ready < end && p.err == nil {
-		p.moved.Wait()
-	}
-	if p.ready >= end {
-		return nil
-	}
-	return p.err
-}
-
-// unpin unlocks what is locked.
-func (p *pins) unpin() error {
-	p.mu.Lock()
-	p.stop = true
-	p.mu.Unlock()
-	p.all.Wait()
-	defer p.gpu.Bind()()
-	var errs []error
-	for off := int64(0); off < p.ready; off += p.piece {
-		errs = append(errs, p.gpu.Unpin(p.data[off:min(off+p.piece, p.ready)]))
-	}
-	return errors.Join(errs...)
 }

@@ -217,13 +217,13 @@ func (d *Device) copy(p *place, c device.Copy) (device.Task, error) {
 	return t, nil
 }
 
-// chunk copies some bytes, once they are pinned.
+// chunk copies some bytes, once they are pinned, or by staging memory if they cannot be.
 func chunk(pins *pins, end int64, in bool, addr uint64, data []byte) part {
 	return func(s *stream) error {
-		if err := pins.await(end); err != nil {
-			return err
-		}
-		if in {
+		switch err := pins.await(end); {
+		case err != nil:
+			return s.device.stage.copy(s, in, addr, data, err)
+		case in:
 			return s.cu.ToDevice(addr, data)
 		}
 		return s.cu.ToHost(data, addr)

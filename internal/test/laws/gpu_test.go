@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -306,6 +307,28 @@ func TestLibrariesTakeMemory(t *testing.T) {
 			!strings.Contains(err.Error(), want):
 			t.Errorf("%d MiB: %v, want %s", mebibytes, err, want)
 		}
+	}
+}
+
+// TestUnpinned: where the host's memory cannot be pinned, or a part of it, copies are slow and bits
+// are the same.
+func TestUnpinned(t *testing.T) {
+	emulated(t)
+	o := gomem.Options{Device: gomem.CUDA, Threads: 1, Partition: 2, Seed: 3}
+	want, _, err := learnt(perceptron(), o, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("EMU_JITTER_US", "200")
+	t.Setenv("EMU_PINS", fmt.Sprint(1<<20)) // what copies go through then
+	got, _, err := learnt(perceptron(), o, 8)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v: want %v", got, err, want)
+	}
+	t.Setenv("EMU_PINS", fmt.Sprint(1<<19))
+	if _, _, err = learnt(perceptron(), o, 8); err == nil ||
+		!strings.Contains(err.Error(), "cannot be pinned") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("nothing to copy through: %v", err)
 	}
 }
 

@@ -265,7 +265,8 @@ API Result cuDevicePrimaryCtxRetain(void **c, int device) {
 			env("CXX", "g++ -std=c++17 -O1 -Wall -Wno-unused -fno-strict-aliasing"),
 			env("CAPTURE", ""), atoi(env("CONV_LACKS", "0").c_str()),
 			atoi(env("CONV_FAILS", "0").c_str()), atoll(env("HANDLE", "0").c_str()),
-			atoll(env("FIRST", "0").c_str()), atof(env("HURRY", "1").c_str())};
+			atoll(env("FIRST", "0").c_str()), atof(env("HURRY", "1").c_str()),
+			atoll(env("PINS", "0").c_str())};
 		made = 0;
 		launched = 0;
 	}
@@ -310,6 +311,7 @@ API Result cuGetErrorName(int e, const char **p) {
 	static const std::map<int, const char *> names{{INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
 		{OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"}, {100, "CUDA_ERROR_NO_DEVICE"},
 		{INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
+		{ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"},
 		{INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
 		{NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
 		{INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"}, {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
@@ -396,6 +398,13 @@ API Result cuMemHostRegister_v2(void *p, size_t n, unsigned) {
 	UNCAPTURED;
 	if (!n) return INVALID_VALUE;
 	std::lock_guard<std::mutex> g(mu);
+	size_t sum = n;
+	for (auto &range : pinned) {
+		sum += range.second;
+		if ((uintptr_t)p < range.first + range.second && range.first < (uintptr_t)p + n)
+			return ALREADY_REGISTERED;
+	}
+	if (settings.pins && (long long)sum > settings.pins) return OUT_OF_MEMORY;
 	pinned[(uintptr_t)p] = n;
 	return OK;
 }

@@ -26,6 +26,7 @@ enum {
 	INVALID_CONTEXT = 201,
 	NO_BINARY = 209,
 	INVALID_HANDLE = 400,
+	ALREADY_REGISTERED = 712,
 	NOT_FOUND = 500,
 	NOT_READY = 600,
 	LAUNCH_FAILED = 719,
@@ -49,6 +50,7 @@ struct Settings {
 	long long handle, first; // HANDLE, FIRST: bytes that a handle of cuBLAS takes, and what it
 	                         // loads for the first product of a context
 	double hurry;            // HURRY: how much faster than the clock events' times pass
+	long long pins;          // PINS: bytes of the host that can be pinned, 0 is all
 };
 extern Settings settings;
 
