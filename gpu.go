@@ -116,16 +116,29 @@ func (o Options) plannedFor() machine.Device {
 	return nil
 }
 
-// gpuPrices are those by which plans for a GPU are made that come with none: a recent GPU's in
-// single precision.
-func gpuPrices() machine.Machine {
-	p, err := machine.Named(machine.H200)
-	if err != nil {
-		return machine.Default() // there is such a profile
+// gpuPrices are those by which plans for a GPU are made that come with none: those of its data
+// sheet, if there is a profile of it, and else an H100's.
+func gpuPrices(number int) (*machine.Profile, error) {
+	name := machine.H100
+	if g, err := cuda.Find(nil, number); err == nil {
+		name = profileOf(g.Name)
 	}
-	p.Name, p.About, p.ElementBytes = CUDA, "an H200 in single precision, not measured", 4
-	p.Device.FLOPs /= 8
-	return p
+	p, err := machine.Named(name)
+	if err == nil {
+		p.Name = CUDA
+	}
+	return p, err
+}
+
+// profileOf is the profile that suits a GPU best, by its name as the driver has it.
+func profileOf(gpu string) string {
+	for _, known := range []struct{ part, name string }{{"A100", machine.A100},
+		{"RTX 4090", machine.RTX4090}, {"RTX 40", machine.RTX4090}} {
+		if strings.Contains(gpu, known.part) {
+			return known.name
+		}
+	}
+	return machine.H100
 }
 
 // Runs reports whether there are commands for an operation.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/sim"
 	"github.com/gomem/gomem/internal/regular"
@@ -48,13 +49,17 @@ func (o Options) machine() machine.Machine {
 	if o.Machine != nil {
 		return o.Machine
 	}
-	if _, ok := GPU(o.Device); ok {
-		return gpuPrices()
+	p, err := Simulated(o.Device)
+	if number, ok := GPU(o.Device); ok {
+		p, err = gpuPrices(number)
 	}
-	if p, err := Simulated(o.Device); err == nil && p != nil {
-		return p
+	switch {
+	case err != nil || p == nil:
+		return nil
+	case o.Precision == precision.TF32:
+		return p.InTF32()
 	}
-	return nil
+	return p
 }
 
 // openSim makes a simulated device for plans, with the budgets as its limits.

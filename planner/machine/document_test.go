@@ -19,7 +19,8 @@ func TestProfilesAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said, want []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllSubmatch(text, -1) {
+	field := regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|")
+	for _, row := range field.FindAllSubmatch(text, -1) {
 		said = append(said, string(row[1]))
 	}
 	for _, of := range []any{machine.Profile{}, machine.Rates{}} {

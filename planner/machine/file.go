@@ -78,6 +78,12 @@ func (p *Profile) Check() error {
 	if p.Network != 0 {
 		fields = append(fields, field{"network_bytes_per_second", p.Network, minRate, maxRate})
 	}
+	for _, f := range []field{{"half_flops_per_second", p.HalfFLOPs, minRate, maxRate},
+		{"tf32_flops_per_second", p.TF32FLOPs, minRate, maxRate}} {
+		if f.value != 0 {
+			fields = append(fields, f)
+		}
+	}
 	fields = append(p.Device.fields("device"), fields...)
 	fields = append(p.Host.fields("host"), fields...)
 	for _, model := range slices.Sorted(maps.Keys(p.Achieved)) {

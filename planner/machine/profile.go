@@ -2,6 +2,7 @@ package machine
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gomem/gomem/graph"
@@ -44,6 +45,10 @@ type Profile struct {
 	// bytes are scaled alike; the host's operations, on the optimizer's state in full
 	// precision, are not scaled.
 	ElementBytes int64 `json:"element_bytes"`
+	// HalfFLOPs is the FLOP/s of the device's operations that read bfloat16, and TF32FLOPs of those
+	// in a graph whose products are in TF32; 0 is the device's.
+	HalfFLOPs float64 `json:"half_flops_per_second,omitempty"`
+	TF32FLOPs float64 `json:"tf32_flops_per_second,omitempty"`
 	// Achieved has, by model, the FLOP/s that all operations of a step come to together
 	// where that is known to be other than by the rates: see [Profile.For].
 	Achieved map[string]float64 `json:"achieved_flops_per_second,omitempty"`
@@ -86,6 +91,15 @@ func (p *Profile) For(model string, nodes []*graph.Node) Model {
 	return b
 }
 
+// InTF32 is the profile for graphs whose products are in TF32.
+func (p *Profile) InTF32() *Profile {
+	q := *p
+	if p.TF32FLOPs > 0 {
+		q.Device.FLOPs = p.TF32FLOPs
+	}
+	return &q
+}
+
 // Name is the profile's.
 func (b bound) Name() string { return b.Profile.Name }
 
@@ -97,8 +111,15 @@ func (b bound) seconds(n *graph.Node) float64 {
 	c, r := n.Cost(), b.Device
 	if own, ok := b.Operations[n.OpName()]; ok {
 		r = own
+	} else if b.HalfFLOPs > 0 && reads(n, graph.BF16) {
+		r.FLOPs = b.HalfFLOPs
 	}
 	return r.seconds(float64(c.FLOPs), b.bytes(c.Bytes))
+}
+
+// reads reports whether a node has an operand of a type.
+func reads(n *graph.Node, t graph.DType) bool {
+	return slices.ContainsFunc(n.In, func(v graph.Value) bool { return v.Type().DType == t })
 }
 
 // bytes is what so many bytes of a graph are on the device.

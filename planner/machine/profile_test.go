@@ -27,16 +27,47 @@ func named(t testing.TB, name string) *machine.Profile {
 // TestBuiltin: the built-in profiles make sense and have the κ that is said of them.
 func TestBuiltin(t *testing.T) {
 	kappa := map[string]float64{machine.TitanX: 730, machine.TitanXThesis: 730,
-		machine.H200: 3500, machine.GH200: 481.25}
+		machine.H200: 3500, machine.GH200: 481.25, machine.RTX4090: 4588, machine.A100: 1083,
+		machine.H100: 1858}
 	for _, name := range machine.Builtin() {
 		p := named(t, name)
 		m := p.For("", nil)
-		if err := p.Check(); err != nil || m.Name() != name || m.Kappa() != kappa[name] {
+		if err := p.Check(); err != nil || m.Name() != name ||
+			math.Abs(m.Kappa()-kappa[name]) > 1 {
 			t.Errorf("%s: %v, named %s, κ %v", name, err, m.Name(), m.Kappa())
 		}
 	}
 	if _, err := machine.Named("abacus"); err == nil {
 		t.Error("an abacus is a profile")
+	}
+}
+
+// TestPrecisions: an operation that reads bfloat16 is at the rate of tensor cores, and one of a
+// graph in TF32 at that; what memory bounds is not, but for its bytes.
+func TestPrecisions(t *testing.T) {
+	g := graph.New()
+	plain, half := g.Input("x", tensor.Of(graph.F32)), g.Input("h", tensor.Of(graph.BF16))
+	p := named(t, machine.H100)
+	time := func(p *machine.Profile, x graph.Value, flops, bytes int64) float64 {
+		return p.For("", nil).Time(g.Apply(worked{flops, bytes}, x), space.Device).Seconds() -
+			p.Device.Launch/1e9
+	}
+	const work = 1e12
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"f32", time(p, plain, work, 0), work / (66.9e12 * 0.7)},
+		{"bfloat16", time(p, half, work, 0), work / (989.4e12 * 0.4)},
+		{"TF32", time(p.InTF32(), plain, work, 0), work / (494.7e12 * 0.4)},
+		{"bfloat16 beside TF32", time(p.InTF32(), half, work, 0), work / (989.4e12 * 0.4)},
+		{"memory", time(p, half, 1, 1e10), 1e10 / (3350e9 * 2 / 3)},
+		{"a machine without", time(named(t, machine.TitanX).InTF32(), half, work, 0),
+			work / 4.38e12},
+	} {
+		if math.Abs(c.got-c.want) > 1e-8 {
+			t.Errorf("%s: %v s, want %v", c.name, c.got, c.want)
+		}
 	}
 }
 
