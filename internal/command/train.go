@@ -388,7 +388,9 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	if err := asUse(o.Validate()); err != nil {
 		return err
 	}
+	returnMemory(e.log)
 	s, err := train.Run(ctx, o)
+	logMemory(e.log, "trained")
 	d.close()
 	if err != nil {
 		return c.cutShort(ctx, c.remembering(blamed(err), s, e), s, e)
