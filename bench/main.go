@@ -3,6 +3,7 @@
 //
 //	go run ./bench fig6.4      device memory and step time by stage (thesis, figure 6.4)
 //	go run ./bench overhead    the executor beside a plain loop of the same kernels
+//	go run ./bench memory      what a process that trains has beside its plan
 //	go run ./bench mesh        the smallest device budget by the shape of a mesh
 //	go run ./bench constants   constants as stated, folded, and computed again
 //	go run ./bench planning    planning time of the base model and of larger graphs
@@ -62,6 +63,7 @@ func tables() map[string]table {
 		"constants": plain(constants),
 		"curves":    {curves, true},
 		"fig6.4":    plain(figure64),
+		"memory":    plain(memory),
 		"mesh":      plain(meshes),
 		"overhead":  plain(overhead),
 		"planning":  plain(planning),
