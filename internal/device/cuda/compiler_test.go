@@ -99,6 +99,20 @@ func TestRealCompiler(t *testing.T) {
 	}
 }
 
+// TestRealPTX: for a GPU that NVIDIA's compiler does not know yet it makes PTX of the kernels.
+func TestRealPTX(t *testing.T) {
+	longtest.Skip(t)
+	compiler, err := driver.Options{}.Compiler(13000, 990)
+	if err != nil {
+		t.Skip(err)
+	}
+	code, err := compiler.Compile(kernels.Source(), "kernels")
+	if err != nil || !strings.Contains(string(code), ".target sm_") ||
+		!strings.Contains(string(code), ".entry adam(") {
+		t.Errorf("%d bytes, %v", len(code), err)
+	}
+}
+
 // lawful checks what kernels take.
 func lawful(t *testing.T, g gpu, all map[string]usage) {
 	for name, u := range all {

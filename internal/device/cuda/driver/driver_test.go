@@ -157,6 +157,30 @@ func TestKernels(t *testing.T) {
 	}
 }
 
+// TestNewerGPU: for a GPU that is newer than the compiler kernels are PTX of the newest that it
+// knows, which the driver takes; an older one is refused.
+func TestNewerGPU(t *testing.T) {
+	longtest.Skip(t)
+	t.Setenv("EMU_ARCHS", "70 80")
+	m := open(t)
+	m.compile()
+	x, y := m.put([]float32{1, 2, 3}), m.alloc(12)
+	ok(t, m.run("scale", 4, y, x, float32(2), int32(3)))
+	if got := m.get(y, 3); got[0] != 2 || got[1] != 4 || got[2] != 6 {
+		t.Errorf("got %v", got)
+	}
+	c, err := m.Compiler()
+	ok(t, err)
+	if !slices.Contains(c.Options, "--gpu-architecture=compute_80") {
+		t.Errorf("options are %q", c.Options)
+	}
+	t.Setenv("EMU_ARCHS", "120 100")
+	if _, err = m.Compiler(); err == nil || !strings.Contains(err.Error(),
+		"compiles for GPUs of compute capability 10.0 or newer, this one has 9.0") {
+		t.Errorf("an older GPU: %v", err)
+	}
+}
+
 // TestMissingBarrier: what lacks a barrier depends on the order of threads.
 func TestMissingBarrier(t *testing.T) {
 	want := map[string]bool{"reverse": true, "hasty": false}

@@ -5,6 +5,7 @@ package driver
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 )
 
@@ -17,6 +18,7 @@ type Module struct {
 // Load loads what [Compiler.Compile] made.
 func (g *GPU) Load(cubin []byte) (*Module, error) {
 	m := &Module{gpu: g}
+	cubin = append(slices.Clip(cubin), 0) // the driver reads what is no machine code to its end
 	return m, g.do(cuModuleLoadData, uintptr(unsafe.Pointer(&m.handle)),
 		uintptr(unsafe.Pointer(unsafe.SliceData(cubin))))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 )
 
@@ -20,19 +21,27 @@ const (
 	nvrtcGetProgramLog
 	nvrtcGetCUBINSize
 	nvrtcGetCUBIN
+	nvrtcGetPTXSize
+	nvrtcGetPTX
+	nvrtcGetNumSupportedArchs
+	nvrtcGetSupportedArchs
 )
 
 func nvrtcSymbols() []string {
 	return []string{
-		nvrtcVersion:           "nvrtcVersion",
-		nvrtcGetErrorString:    "nvrtcGetErrorString",
-		nvrtcCreateProgram:     "nvrtcCreateProgram",
-		nvrtcDestroyProgram:    "nvrtcDestroyProgram",
-		nvrtcCompileProgram:    "nvrtcCompileProgram",
-		nvrtcGetProgramLogSize: "nvrtcGetProgramLogSize",
-		nvrtcGetProgramLog:     "nvrtcGetProgramLog",
-		nvrtcGetCUBINSize:      "nvrtcGetCUBINSize",
-		nvrtcGetCUBIN:          "nvrtcGetCUBIN",
+		nvrtcVersion:              "nvrtcVersion",
+		nvrtcGetErrorString:       "nvrtcGetErrorString",
+		nvrtcCreateProgram:        "nvrtcCreateProgram",
+		nvrtcDestroyProgram:       "nvrtcDestroyProgram",
+		nvrtcCompileProgram:       "nvrtcCompileProgram",
+		nvrtcGetProgramLogSize:    "nvrtcGetProgramLogSize",
+		nvrtcGetProgramLog:        "nvrtcGetProgramLog",
+		nvrtcGetCUBINSize:         "nvrtcGetCUBINSize",
+		nvrtcGetCUBIN:             "nvrtcGetCUBIN",
+		nvrtcGetPTXSize:           "nvrtcGetPTXSize",
+		nvrtcGetPTX:               "nvrtcGetPTX",
+		nvrtcGetNumSupportedArchs: "nvrtcGetNumSupportedArchs",
+		nvrtcGetSupportedArchs:    "nvrtcGetSupportedArchs",
 	}
 }
 
@@ -43,6 +52,7 @@ type Compiler struct {
 	Options []string // that everything is compiled with
 	Log     string   // what the compiler said of what it compiled last
 	lib     *library
+	ptx     bool // the GPU is newer than the compiler: the driver translates for it
 }
 
 // Compiler loads the compiler. The error is a *[MissingError] or an *[OldError], or
@@ -59,14 +69,45 @@ func (o Options) Compiler(driver, capability int) (*Compiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Compiler{lib: lib, Path: lib.path, Options: []string{
-		fmt.Sprintf("--gpu-architecture=sm_%d", capability), "--std=c++17",
+	c := &Compiler{lib: lib, Path: lib.path}
+	architecture, err := c.architecture(capability)
+	if err != nil {
+		return nil, err
+	}
+	c.Options = []string{"--gpu-architecture=" + architecture, "--std=c++17",
 		// no more than one rounding an operation, and no fewer numbers
-		"--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"}}
+		"--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"}
 	var major, minor int32
 	err = c.do(nvrtcVersion, uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor)))
 	c.Version = fmt.Sprintf("%d.%d", major, minor)
 	return c, err
+}
+
+// architecture is what to compile for: machine code of a GPU, or the newest virtual one that the
+// compiler knows where the GPU is newer. One that is older than all that it knows is an error.
+func (c *Compiler) architecture(capability int) (string, error) {
+	var n int32
+	if err := c.do(nvrtcGetNumSupportedArchs, uintptr(unsafe.Pointer(&n))); err != nil {
+		return "", err
+	}
+	known := make([]int32, max(n, 1))
+	if err := c.do(nvrtcGetSupportedArchs,
+		uintptr(unsafe.Pointer(unsafe.SliceData(known)))); err != nil {
+		return "", err
+	}
+	slices.Sort(known)
+	if slices.Contains(known, int32(capability)) {
+		return fmt.Sprintf("sm_%d", capability), nil
+	}
+	slices.Reverse(known)
+	for _, k := range known {
+		if int(k) < capability {
+			c.ptx = true
+			return fmt.Sprintf("compute_%d", k), nil
+		}
+	}
+	return "", fmt.Errorf("%s compiles for GPUs of compute capability %.1f or newer, this one has "+
+		"%.1f", c.Path, float64(slices.Min(known))/10, float64(capability)/10)
 }
 
 //go:uintptrescapes
@@ -79,8 +120,8 @@ func (c *Compiler) do(fn int, args ...uintptr) error {
 		Name: goString(call(c.lib.fn[nvrtcGetErrorString], word(code)))}
 }
 
-// Compile makes machine code of CUDA C++. The error of a source that does not compile has
-// the compiler's log.
+// Compile makes machine code of CUDA C++, or PTX, which the driver takes as well. The error of a
+// source that does not compile has the compiler's log.
 func (c *Compiler) Compile(source, name string) (cubin []byte, err error) {
 	var program uintptr
 	if err := c.do(nvrtcCreateProgram, uintptr(unsafe.Pointer(&program)),
@@ -103,12 +144,16 @@ func (c *Compiler) Compile(source, name string) (cubin []byte, err error) {
 		e.Text = c.Log
 		return nil, e
 	}
+	sizeOf, get := nvrtcGetCUBINSize, nvrtcGetCUBIN
+	if c.ptx {
+		sizeOf, get = nvrtcGetPTXSize, nvrtcGetPTX
+	}
 	var size uint64
-	if err := c.do(nvrtcGetCUBINSize, program, uintptr(unsafe.Pointer(&size))); err != nil {
+	if err := c.do(sizeOf, program, uintptr(unsafe.Pointer(&size))); err != nil {
 		return nil, err
 	}
 	cubin = make([]byte, size)
-	return cubin, c.do(nvrtcGetCUBIN, program,
+	return cubin, c.do(get, program,
 		uintptr(unsafe.Pointer(unsafe.SliceData(cubin))))
 }
 

@@ -57,8 +57,8 @@ const library = "libcuda.so.1"
 // convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_HANDLE and
 // EMU_FIRST, bytes that cuBLAS takes for a handle and for what it loads at first; EMU_HURRY, how
 // much faster than the clock the times of events pass; EMU_PINS, bytes of the host that can be
-// pinned; EMU_STICKY, which has errors outlive their context; EMU_INIT, what cuInit returns;
-// EMU_VERSION of CUDA.
+// pinned; EMU_STICKY, which has errors outlive their context; EMU_ARCHS, compute capabilities that
+// kernels are compiled for, "80 90"; EMU_INIT, what cuInit returns; EMU_VERSION of CUDA.
 //
 // Where GOMEM_GPU is set, tests have the machine's GPU instead: the folder is that of
 // GOMEM_CUDA_PATH, or none, and libraries are where they usually are.

@@ -485,7 +485,7 @@ struct Module {
 // The machine code is a shared object behind its size; see nvrtc.cpp.
 API Result cuModuleLoadData(Module **m, const char *image) {
 	UNCAPTURED;
-	if (memcmp(image, "EMUCUBIN", 8)) return NO_BINARY;
+	if (memcmp(image, "EMUCUBIN", 8) && memcmp(image, "EMUPTX..", 8)) return NO_BINARY;
 	uint64_t size;
 	memcpy(&size, image + 8, 8);
 	char path[] = "/tmp/gomem-emu-XXXXXX";

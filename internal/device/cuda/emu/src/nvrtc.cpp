@@ -9,7 +9,7 @@
 struct Program {
 	std::string source, log, image;
 };
-enum { COMPILATION = 6 };
+enum { INVALID_OPTION = 5, COMPILATION = 6 };
 
 API int nvrtcVersion(int *major, int *minor) {
 	*major = 13;
@@ -18,7 +18,8 @@ API int nvrtcVersion(int *major, int *minor) {
 }
 
 API const char *nvrtcGetErrorString(int e) {
-	return e == COMPILATION ? "NVRTC_ERROR_COMPILATION" : e ? "NVRTC_ERROR" : "NVRTC_SUCCESS";
+	return e == COMPILATION ? "NVRTC_ERROR_COMPILATION"
+		: e == INVALID_OPTION ? "NVRTC_ERROR_INVALID_OPTION" : e ? "NVRTC_ERROR" : "NVRTC_SUCCESS";
 }
 
 API int nvrtcCreateProgram(Program **p, const char *source, const char *, int,
@@ -50,7 +51,38 @@ static std::string entries(const std::string &source) {
 	return s;
 }
 
-API int nvrtcCompileProgram(Program *p, int, const char *const *) {
+// known are the architectures that are compiled for: EMU_ARCHS.
+static std::vector<int> known() {
+	const char *v = getenv("EMU_ARCHS");
+	std::stringstream list(v && *v ? v : "80 90");
+	std::vector<int> all;
+	for (int x; list >> x;) all.push_back(x);
+	return all;
+}
+
+API int nvrtcGetNumSupportedArchs(int *n) {
+	*n = known().size();
+	return 0;
+}
+
+API int nvrtcGetSupportedArchs(int *list) {
+	for (int x : known()) *list++ = x;
+	return 0;
+}
+
+API int nvrtcCompileProgram(Program *p, int n, const char *const *options) {
+	static const std::regex wanted("--gpu-architecture=(sm|compute)_([0-9]+)");
+	bool ptx = false, any = false;
+	std::cmatch m;
+	for (int i = 0; i < n; i++)
+		if (std::regex_match(options[i], m, wanted)) {
+			ptx = m[1] == "compute";
+			for (int x : known()) any = any || x == atoi(m[2].str().c_str());
+		}
+	if (!any) {
+		p->log = "nvrtc: error: invalid value for --gpu-architecture (-arch)";
+		return INVALID_OPTION;
+	}
 	char dir[] = "/tmp/gomem-emu-XXXXXX";
 	if (!mkdtemp(dir)) return 1;
 	std::string base = std::string(dir) + "/kernels";
@@ -62,7 +94,7 @@ API int nvrtcCompileProgram(Program *p, int, const char *const *) {
 	p->log = contents(base + ".log");
 	std::string code = contents(base + ".so");
 	uint64_t size = code.size();
-	p->image = "EMUCUBIN" + std::string((char *)&size, 8) + code;
+	p->image = std::string(ptx ? "EMUPTX.." : "EMUCUBIN") + std::string((char *)&size, 8) + code;
 	for (const char *end : {".cpp", ".so", ".log"}) unlink((base + end).c_str());
 	rmdir(dir);
 	return rc ? COMPILATION : 0;
@@ -78,8 +110,20 @@ API int nvrtcGetProgramLog(Program *p, char *b) {
 	return 0;
 }
 
+static bool of(Program *p, const char *kind) { return p->image.rfind(kind, 0) == 0; }
+
 API int nvrtcGetCUBINSize(Program *p, size_t *n) {
-	*n = p->image.size();
+	*n = of(p, "EMUCUBIN") ? p->image.size() : 0;
+	return 0;
+}
+
+API int nvrtcGetPTXSize(Program *p, size_t *n) {
+	*n = of(p, "EMUPTX") ? p->image.size() : 0;
+	return 0;
+}
+
+API int nvrtcGetPTX(Program *p, char *b) {
+	memcpy(b, p->image.data(), p->image.size());
 	return 0;
 }
 
