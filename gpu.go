@@ -1,6 +1,7 @@
 package gomem
 
 import (
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -106,12 +107,13 @@ func workspaces(results []*planner.Result) int64 {
 type onGPU struct {
 	number int
 	tf32   bool
+	log    *slog.Logger // may be nil
 }
 
 // plannedFor is what plans are for; nil is the reference.
 func (o Options) plannedFor() machine.Device {
 	if number, ok := GPU(o.Device); ok {
-		return onGPU{number, o.Precision == precision.TF32}
+		return onGPU{number, o.Precision == precision.TF32, o.Logger}
 	}
 	return nil
 }
@@ -160,7 +162,7 @@ func (d onGPU) Libraries(nodes []*graph.Node) (func(*graph.Node) string, error) 
 			asked, first = append(asked, c), append(first, n)
 		}
 	}
-	answers, err := cuda.Convolves(cuda.Options{GPU: d.number, TF32: d.tf32}, asked)
+	answers, err := cuda.Convolves(cuda.Options{GPU: d.number, TF32: d.tf32, Logger: d.log}, asked)
 	if err != nil {
 		n := first[len(answers)]
 		return nil, &graph.Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(),

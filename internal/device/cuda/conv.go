@@ -12,7 +12,9 @@ import (
 
 // Convolves says, of each of some convolutions, whether cuDNN computes it on a GPU within the
 // workspace: of none where there is no GPU, or no cuDNN. It takes a context of the GPU and gives it
-// back. Of the options it takes GPU, Dirs, Workspace and TF32. The error says why it cannot be
+// back. Of the options it takes GPU, Dirs, Workspace, TF32, and Logger, which is told of each
+// that cuDNN does not compute, and why: kernels of gomem's do then, several times slower in
+// bfloat16. The error says why it cannot be
 // asked, or what it says other than that it does not compute a convolution: the one behind those
 // that there are answers for.
 func Convolves(o Options, list []kernels.Conv) (can []bool, err error) {
@@ -44,6 +46,10 @@ func Convolves(o Options, list []kernels.Conv) (can []bool, err error) {
 		}
 		if err != nil && !errors.Is(err, driver.ErrUnsupported) {
 			return can, fmt.Errorf("cuDNN %s: %w", dnn.Version, err)
+		}
+		if err != nil && o.Logger != nil {
+			o.Logger.Info("a convolution is not cuDNN's", "convolution", convolution(c).String(),
+				"why", err)
 		}
 		can = append(can, err == nil)
 	}

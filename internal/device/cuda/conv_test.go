@@ -3,6 +3,8 @@
 package cuda_test
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,12 +100,8 @@ func TestLibraryFails(t *testing.T) {
 	if os.Getenv("GOMEM_GPU") != "" {
 		t.Skip("a real library does not fail to order")
 	}
-	s := conv.Shape{Batch: 1, InC: 2, InH: 4, InW: 4, OutC: 3, KH: 3, KW: 3, StrideH: 1, StrideW: 1,
-		DilH: 1, DilW: 1, Groups: 1}
 	o := options(t, source)
-	fine := kernels.Conv{Shape: s}
-	s.OutC = 5
-	bad := kernels.Conv{Shape: s}
+	fine, bad := filters(3), filters(5)
 	run := func(o cuda.Options, library string) error {
 		r := newRig(t, o)
 		x, w, y := f32(r.near, 0, 1, 2, 4, 4), f32(r.near, 4096, 5, 2, 3, 3),
@@ -166,5 +164,32 @@ func convolve(s conv.Shape, of [][]float32, made int) {
 			a, d := (made+1)%3, (made+2)%3
 			of[made][at[made]] += of[a][at[a]] * of[d][at[d]]
 		}
+	}
+}
+
+// filters is a convolution of so many.
+func filters(n int) kernels.Conv {
+	return kernels.Conv{Shape: conv.Shape{Batch: 1, InC: 2, InH: 4, InW: 4, OutC: n, KH: 3, KW: 3,
+		StrideH: 1, StrideW: 1, DilH: 1, DilW: 1, Groups: 1}}
+}
+
+// TestLibraryLacks: it is told which convolution the library does not compute, and why.
+func TestLibraryLacks(t *testing.T) {
+	if os.Getenv("GOMEM_GPU") != "" {
+		t.Skip("a real library lacks nothing to order")
+	}
+	fine, bad := filters(3), filters(5)
+	t.Setenv("EMU_CONV_LACKS", "5")
+	var log bytes.Buffer
+	o := options(t, source)
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	can, err := cuda.Convolves(o, []kernels.Conv{fine, bad})
+	if err != nil || len(can) != 2 || !can[0] || can[1] {
+		t.Errorf("asked, it says %v, %v", can, err)
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(),
+		"forward 1×2×4×4 by 5×2×3×3 in f32") ||
+		!strings.Contains(log.String(), "CUDNN_STATUS_NOT_SUPPORTED") {
+		t.Errorf("%d lines: %s", n, &log)
 	}
 }

@@ -164,6 +164,17 @@ type Convolution struct {
 	Half                         bool // images, filters and results are of bfloat16
 }
 
+// String is one line: "forward 8×64×56×56 by 64×64×3×3 in bf16".
+func (v Convolution) String() string {
+	of := [...]string{Forward: "forward", BackwardData: "to images", BackwardFilter: "to filters"}
+	in := "f32"
+	if v.Half {
+		in = "bf16"
+	}
+	return fmt.Sprintf("%s %d×%d×%d×%d by %d×%d×%d×%d in %s", of[v.Pass], v.Batch, v.InC, v.InH,
+		v.InW, v.OutC, v.InC/v.Groups, v.KH, v.KW, in)
+}
+
 // Convolve is a convolution in the library's terms.
 type Convolve struct {
 	dnn                  *DNN
