@@ -141,7 +141,7 @@ func (l *slowed) prepare(ctx context.Context) error {
 	}
 	// F·e/(2·b) for e = 4 bytes an element: F is the speed of a vanilla step.
 	l.speed = 2 * flops(l.model) / (l.sides[0].ms / 1e3) / l.kappa
-	l.local.Profile.In, l.local.Profile.Out = l.speed, l.speed
+	l.local.Slow(l.speed)
 	l.sides = nil
 	return l.plan(ctx, planner.Vanilla, 0)
 }

@@ -60,7 +60,7 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 }
 
 // leastTime is what steps of all targets take at least: what no policy has on the host is
-// executed on the device.
+// executed on the device, and so is all where the host is no other processor.
 func (p *Planned) leastTime(o Options) time.Duration {
 	o.EnsureDefaults()
 	m := Prices(o.Machine, o.Model, p.Graph, p.Targets...)
@@ -68,7 +68,8 @@ func (p *Planned) leastTime(o Options) time.Duration {
 	for _, t := range p.Targets {
 		for id, live := range p.Graph.Ancestors(t.Roots()) {
 			n := p.Graph.Node(graph.NodeID(id))
-			if live && n.Executes() && n.Phase != graph.Update && n.Kind != graph.KindUpdate {
+			updates := n.Phase == graph.Update || n.Kind == graph.KindUpdate
+			if live && n.Executes() && (!updates || m.Shared() > 0) {
 				sum += m.Time(n, space.Device) / time.Duration(o.Streams)
 			}
 		}

@@ -70,8 +70,7 @@ func thisMachine(ctx context.Context, w io.Writer, nodes []*graph.Node,
 	}
 	local := m.Local()
 	if limit := float64(o.CopyBytesPerSecond); limit > 0 {
-		local.Profile.In = min(local.Profile.In, limit)
-		local.Profile.Out = min(local.Profile.Out, limit)
+		local.Slow(limit)
 	}
 	return local, nil
 }

@@ -22,8 +22,9 @@ import (
 // operation reads or writes.
 type machine struct{ in, out, device, host int64 }
 
-func (machine) Name() string   { return "test" }
-func (machine) Kappa() float64 { return 1 }
+func (machine) Name() string    { return "test" }
+func (machine) Shared() float64 { return 0 }
+func (machine) Kappa() float64  { return 1 }
 
 func (m machine) Time(n *graph.Node, in space.ID) time.Duration {
 	if in == space.Host {

@@ -55,8 +55,9 @@ func (b box) InPlace(in, out []graph.Type) []int {
 // prices are a machine's, in nanoseconds a byte and a copy.
 type prices struct{ in, out, latency int64 }
 
-func (prices) Name() string   { return "test" }
-func (prices) Kappa() float64 { return 1 }
+func (prices) Name() string    { return "test" }
+func (prices) Shared() float64 { return 0 }
+func (prices) Kappa() float64  { return 1 }
 
 func (prices) Time(n *graph.Node, in space.ID) time.Duration {
 	if in == space.Host {

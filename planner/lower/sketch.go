@@ -46,6 +46,20 @@ func Of(s *program.Schedule) *Sketch {
 	return k
 }
 
+// Copied is how many bytes a step copies to the device and away from it.
+func (k *Sketch) Copied() int64 {
+	var sum int64
+	for i := range k.schedule.Events {
+		e := &k.schedule.Events[i]
+		switch k.schedule.Streams[e.Stream].Engine {
+		case space.CopyIn, space.CopyOut:
+			_, bytes := common(k.schedule, e)
+			sum += bytes
+		}
+	}
+	return sum
+}
+
 // atOnce is the least that a space can need: the most bytes at once, each slot's rounded up
 // but the highest one's. It is more than there is if it cannot be counted.
 func (k *Sketch) atOnce(id space.ID) int64 {

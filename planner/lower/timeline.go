@@ -6,6 +6,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/planner/program"
 )
 
@@ -34,7 +35,8 @@ func (k *Sketch) Time(p *Prices) time.Duration {
 	ends := make([]time.Duration, len(s.Events))
 	var past, last time.Duration // when the partitions before the window are done; the step
 	var sent time.Duration       // when the last send is done
-	first := 0                   // the first event that is not of these
+	var work machine.Work
+	first := 0 // the first event that is not of these
 	for i := range s.Events {
 		e := &s.Events[i]
 		for ; s.Window > 0 && int(s.Events[first].Part) <= int(e.Part)-s.Window; first++ {
@@ -44,7 +46,9 @@ func (k *Sketch) Time(p *Prices) time.Duration {
 		if s.Gathers && s.Streams[e.Stream].Engine == space.Await {
 			at = max(at, sent)
 		}
-		end := t.start(p.graph, e, at) + p.event(s, e)
+		took := p.event(s, e)
+		work.Add(s.Streams[e.Stream].Engine, took)
+		end := t.start(p.graph, e, at) + took
 		t.finish(p.graph, e, end)
 		ends[i], idle[e.Stream] = end, end
 		last = max(last, end)
@@ -52,7 +56,7 @@ func (k *Sketch) Time(p *Prices) time.Duration {
 			sent = end
 		}
 	}
-	return last
+	return max(last, work.Least(p.Model))
 }
 
 // start is when an event can start, at the earliest from a time on.

@@ -21,13 +21,19 @@ func TestTimelineIsThePlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		prices := NewPrices(m.For("", p.Graph.Nodes()), p.Graph)
+		shared := rapid.SampledFrom([]float64{0, 0, 0.5, 1, 3}).Draw(t, "shared")
+		local := &machine.Local{Profile: m, Shared: shared}
+		prices := NewPrices(local.For("", p.Graph.Nodes()), p.Graph)
 		k := sketched(t, p, o)
 		least := k.Time(prices)
 		if busy := busiest(prices, p.Schedule); busy > least {
 			t.Fatalf("a stream works for %s of %s", busy, least)
 		}
 		k.Pack(Need{}, 0)
+		if w := worked(prices, p.Schedule); shared > 0 && least < w.Device+w.Host+
+			time.Duration(shared*float64(w.Copies)) {
+			t.Fatalf("%+v takes %s where %v of copies are shared", w, least, shared)
+		}
 		took, made := k.Time(prices), k.Plan(p, "drawn", k.Need)
 		AddWaits(made)
 		want := simulate.Simulate(made, p.Graph, prices.Model).Step
@@ -43,6 +49,23 @@ func TestTimelineIsThePlans(t *testing.T) {
 			}
 		}
 	})
+}
+
+// worked is for how long the engines that share a processor work.
+func worked(p *Prices, s *program.Schedule) machine.Work {
+	var w machine.Work
+	for i := range s.Events {
+		e := &s.Events[i]
+		switch took := p.event(s, e); s.Streams[e.Stream].Engine {
+		case space.Compute:
+			w.Device += took
+		case space.HostCompute:
+			w.Host += took
+		case space.CopyIn, space.CopyOut:
+			w.Copies += took
+		}
+	}
+	return w
 }
 
 // busiest is how long the busiest stream works: no plan of the schedule is faster.

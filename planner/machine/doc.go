@@ -18,9 +18,11 @@
 // random, plans of a prototype were slower by 0.6 %. What decides is the ratio of
 // computing to copying, κ, in which the profiles differ by 30.
 //
-// Not modelled: that copies take bandwidth of the memory that operations use, that
-// operations on the host and the device of one processor share its cores, caches that
-// are warm or cold, and clocks that change.
+// Where the device is the host's processor, copies and operations of the host take from the
+// cores and the bandwidth that the device's operations have. When they do is not modelled, but a
+// step takes no less than all of them together ([Work]).
+//
+// Not modelled: caches that are warm or cold, and clocks that change.
 //
 // Prices are whole nanoseconds, computed in one fixed way, so a decision that is
 // made by them is the same on every machine.

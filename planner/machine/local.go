@@ -64,19 +64,35 @@ type Local struct {
 	// Host is what the host's processor was measured to take, where the device is another:
 	// a GPU. nil is the same processor.
 	Host *Local
+	// Shared is what part of a copy's time operations lose that run beside it, where the device is
+	// the host's processor.
+	Shared float64
+}
+
+// Slow has copies be no faster than so many bytes a second, by waiting: what operations lose to them
+// stays.
+func (l *Local) Slow(rate float64) {
+	p := *l.Profile
+	if slowest := min(p.In, p.Out); rate < slowest {
+		l.Shared *= rate / slowest
+	}
+	p.In, p.Out = min(p.In, rate), min(p.Out, rate)
+	l.Profile = &p
 }
 
 // measured is a Local bound to nodes.
 type measured struct {
 	Model
-	times map[*graph.Node]time.Duration
-	host  Model // nil: the device is the host's processor
+	times  map[*graph.Node]time.Duration
+	host   Model // nil: the device is the host's processor
+	shared float64
 }
 
 // For looks up all nodes of the graph that the nodes are of; what is measured later does
 // not change the prices. The model's name makes no difference.
 func (l *Local) For(model string, nodes []*graph.Node) Model {
-	m := measured{Model: l.Profile.For(model, nodes), times: map[*graph.Node]time.Duration{}}
+	m := measured{Model: l.Profile.For(model, nodes), times: map[*graph.Node]time.Duration{},
+		shared: l.Shared}
 	if l.Host != nil {
 		m.host = l.Host.For(model, nodes)
 	}
@@ -104,6 +120,9 @@ func (m measured) Time(n *graph.Node, in space.ID) time.Duration {
 	}
 	return m.Model.Time(n, space.Device)
 }
+
+// Shared is as measured.
+func (m measured) Shared() float64 { return m.shared }
 
 // Copy is the host's own where the device has no part in it.
 func (m measured) Copy(from, to space.ID, bytes int64) time.Duration {

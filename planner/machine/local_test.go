@@ -65,6 +65,32 @@ func TestLocalHost(t *testing.T) {
 	}
 }
 
+// TestShared: where copies take from operations, a step takes no less than all that shares the
+// processor; a profile is of engines that share nothing.
+func TestShared(t *testing.T) {
+	var w machine.Work
+	for i, e := range []space.Engine{space.Compute, space.HostCompute, space.CopyIn, space.CopyOut,
+		space.Send, space.Await, space.Copier(space.Host, space.Disk)} {
+		w.Add(e, time.Duration(1)<<(4*i))
+	}
+	profile := named(t, machine.TitanX)
+	l := &machine.Local{Profile: profile, Shared: 0.5}
+	if least := w.Least(l.For("", nil)); least != 0x11+0x1100/2 {
+		t.Errorf("%+v takes %d", w, least)
+	}
+	if l.Slow(profile.In / 4); l.Shared != 0.125 || l.Profile.In != profile.In/4 ||
+		l.Profile.Out != profile.In/4 || profile.Out != profile.In {
+		t.Errorf("a quarter as fast, copies go at %g and %g, and %g of them is shared",
+			l.Profile.In, l.Profile.Out, l.Shared)
+	}
+	if l.Slow(profile.In); l.Shared != 0.125 {
+		t.Errorf("copies that may be faster cost %g", l.Shared)
+	}
+	if least := w.Least(profile.For("", nil)); least != 0 {
+		t.Errorf("on engines of their own %+v takes %d", w, least)
+	}
+}
+
 // TestLocal: what was measured has its time, on either side; the rest is the
 // profile's; what is measured later changes nothing.
 func TestLocal(t *testing.T) {

@@ -170,6 +170,9 @@ func (b bound) rate(from, to space.ID) float64 {
 	return b.Out
 }
 
+// Shared is nothing: a profile is of a device with engines of its own.
+func (b bound) Shared() float64 { return 0 }
+
 // Kappa takes the slower of the two links, and the rate that is achieved.
 func (b bound) Kappa() float64 {
 	return b.Device.FLOPs / b.scale * float64(b.ElementBytes) / (2 * min(b.In, b.Out))

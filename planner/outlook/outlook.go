@@ -8,6 +8,7 @@ import (
 	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
+	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/planner/program"
 )
 
@@ -47,7 +48,7 @@ func Of(p *lower.Prices, decided *program.Program, share, reach int) Outlook {
 	for _, s := range f.stays {
 		f.hold(&s)
 	}
-	return Outlook{f.peak(), slices.Max(append(f.ends, 0))}
+	return Outlook{f.peak(), max(slices.Max(append(f.ends, 0)), f.work.Least(p.Model))}
 }
 
 // forecaster is the state of a forecast.
@@ -61,7 +62,8 @@ type forecaster struct {
 	load              []int64         // by position: how many more bytes than before
 	ends              []time.Duration
 	in, out, dev, hst time.Duration // since when the engines are idle
-	past              int32         // partitions whose ends are known to be those of all before
+	work              machine.Work
+	past              int32 // partitions whose ends are known to be those of all before
 }
 
 // stayed is what is known of a value that operations compute or that is fed.
@@ -105,12 +107,12 @@ func (f *forecaster) execute(n *graph.Node, pos, reach int32) {
 		start = max(start, f.operand(v, pos, f.before(own-reach)))
 	}
 	start = max(start, f.in)
-	f.dev = max(f.dev, start) + f.Node(space.Device, n.ID)
+	f.dev = max(f.dev, start) + f.took(space.Compute, f.Node(space.Device, n.ID))
 	for i, t := range n.Out {
 		s := &f.stays[f.ValueIndex(n.Value(i))]
 		s.bytes, s.from, s.until = lower.Rounded(t.Bytes()), pos, pos
 		if s.wanted {
-			f.out = max(f.out, f.dev) + f.Copy(space.Device, space.Host, t.Bytes())
+			f.out = max(f.out, f.dev) + f.copied(space.CopyOut, t.Bytes())
 			s.there = f.out
 		}
 	}
@@ -136,7 +138,8 @@ func (f *forecaster) onHost(n *graph.Node, own int32) {
 		start = max(start, f.stays[f.ValueIndex(root)].there)
 	}
 	if !n.Exchanges() {
-		start = max(start, f.hst, f.before(own)) + f.Node(space.Host, n.ID)
+		start = max(start, f.hst, f.before(own)) +
+			f.took(space.HostCompute, f.Node(space.Host, n.ID))
 		f.hst = start
 	}
 	for i := range n.Out {
@@ -188,7 +191,7 @@ func (f *forecaster) operand(v graph.Value, pos int32, issued time.Duration) tim
 	}
 	f.hold(s)
 	s.bytes, s.from, s.until = lower.Rounded(root.Type().Bytes()), pos, pos
-	took := f.Copy(space.Host, space.Device, root.Type().Bytes())
+	took := f.copied(space.CopyIn, root.Type().Bytes())
 	f.in = max(f.in, issued) + took
 	if s.there == 0 {
 		return 0
@@ -216,8 +219,19 @@ func (f *forecaster) stage(read piece, pos int32, issued time.Duration) {
 	f.load[pos] += lower.Rounded(read.size)
 	f.load[pos+1] -= lower.Rounded(read.size)
 	if before == 0 || f.Part[f.Order[pos]]-f.Part[f.Order[before-1]] > f.share {
-		f.in = max(f.in, issued) + f.Copy(space.Host, space.Device, read.size)
+		f.in = max(f.in, issued) + f.copied(space.CopyIn, read.size)
 	}
+}
+
+// took notes that an engine works for so long.
+func (f *forecaster) took(e space.Engine, time time.Duration) time.Duration {
+	f.work.Add(e, time)
+	return time
+}
+
+// copied is how long a copy takes.
+func (f *forecaster) copied(by space.Engine, bytes int64) time.Duration {
+	return f.took(by, f.Copy(by.Reads(), by.Writes(), bytes))
 }
 
 // hold counts the bytes of a stay that is over, if it was one: where nothing is computed,

@@ -46,6 +46,7 @@ type Decision struct {
 	budget Budget
 	spare  []int64 // by operation: what it leaves free of that while it runs; nil: nothing
 	time   int64
+	moved  int64 // bytes that are copied, each value's rounded up
 	peak   int64
 	host   int64
 	// bytes of the values that operations compute, by what happens to them
@@ -55,6 +56,10 @@ type Decision struct {
 
 // Time is the simulated time of a step.
 func (d *Decision) Time() time.Duration { return time.Duration(d.time) }
+
+// Moved is how many bytes a step copies to the device and away from it, each value rounded up to
+// the arena's alignment.
+func (d *Decision) Moved() int64 { return d.moved }
 
 // Peak is the most bytes of the device that are taken at once, each value rounded
 // up to the arena's alignment.

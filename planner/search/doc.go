@@ -110,9 +110,9 @@
 //
 // # What it does not do
 //
-// It does not choose the order, split operations, or pack addresses. It does not
-// know that copies take memory bandwidth from operations. It does not prove that
-// nothing fits where it finds nothing.
+// It does not choose the order, split operations, or pack addresses. Where
+// copies take from operations that run beside them, it does not know which, only that a step takes
+// no less than all together. It does not prove that nothing fits where it finds nothing.
 //
 // Everything is deterministic: times are whole nanoseconds, the effort is a number
 // of evaluations, and random choices begin with a fixed seed.

@@ -1,6 +1,10 @@
 package search
 
-import "math"
+import (
+	"math"
+
+	"github.com/gomem/gomem/planner/machine"
+)
 
 // stay is a time that a value is on the device.
 type stay struct {
@@ -81,6 +85,8 @@ type evaluator struct {
 	timeIn, timeOut  int64
 	timeDev, timeHst int64
 	moved            int64 // bytes copied
+	work             machine.Work
+	took             int64 // by the step
 }
 
 func newEvaluator(pr *Problem, b Budget) *evaluator {

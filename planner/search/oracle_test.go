@@ -35,8 +35,9 @@ func (box) VJP(n *graph.Node, _ []graph.Value) []graph.Value {
 // has bytes, times a factor.
 type clock struct{ copies float64 }
 
-func (clock) Name() string   { return "clock" }
-func (clock) Kappa() float64 { return 1 }
+func (clock) Name() string    { return "clock" }
+func (clock) Shared() float64 { return 0 }
+func (clock) Kappa() float64  { return 1 }
 
 func (clock) Time(n *graph.Node, _ space.ID) time.Duration {
 	return time.Duration(n.Cost().FLOPs)

@@ -15,6 +15,7 @@ import (
 // Times are in nanoseconds, bytes are rounded up as the arena rounds them.
 type Problem struct {
 	program *program.Program
+	model   machine.Model // whose prices they are
 	ops     []op
 	values  []value
 	leaves  []leaf
@@ -115,7 +116,7 @@ type group struct {
 // New extracts the problem from a program that has an order. Only Live and Order
 // are read.
 func New(p *program.Program, m machine.Model) *Problem {
-	x := extraction{Problem: &Problem{program: p}, model: m, parts: map[part]int32{},
+	x := extraction{Problem: &Problem{program: p, model: m}, parts: map[part]int32{},
 		hosted: p.Hosted()}
 	if x.exchanges = p.Graph.Exchanges(); x.exchanges {
 		x.overwrites = p.Overwrites()
@@ -140,7 +141,6 @@ type part struct {
 // extraction is what is needed only until a problem is extracted.
 type extraction struct {
 	*Problem
-	model machine.Model
 	parts map[part]int32
 	runs  []int32 // by node: the group by which it runs, or -1
 

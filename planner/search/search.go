@@ -226,12 +226,16 @@ func (s *search) free() bool {
 	return true
 }
 
-// onDevice is how long the device computes whatever is on the host.
+// onDevice is how long the device computes whatever is on the host, and what takes turns with it.
 func (s *search) onDevice() int64 {
 	var sum int64
+	shared := s.model.Shared() > 0
 	for i := range s.ops {
-		if o := &s.ops[i]; o.group < 0 || s.pinned[o.group] {
+		switch o := &s.ops[i]; {
+		case o.group < 0 || s.pinned[o.group]:
 			sum += o.time
+		case shared && o.side == neither:
+			sum += min(o.time, o.host)
 		}
 	}
 	return sum

@@ -1,6 +1,11 @@
 package search
 
-import "slices"
+import (
+	"slices"
+	"time"
+
+	"github.com/gomem/gomem/planner/machine"
+)
 
 // heap is what will be free when, the earliest first.
 type heap []freeing
@@ -60,7 +65,8 @@ type run struct {
 
 // simulate runs the sequence and returns how long it takes: an execution or copy
 // starts when its engine, what it reads and its memory are there. Memory is granted
-// in the order of the sequence. What was built must be within the budget.
+// in the order of the sequence. What was built must be within the budget. Engines that share a
+// processor take no less than they work together.
 func (e *evaluator) simulate(s *state) int64 {
 	n := len(e.seq)
 	e.begin, e.end = sized(e.begin, n), sized(e.end, n)
@@ -70,7 +76,7 @@ func (e *evaluator) simulate(s *state) int64 {
 	clear(e.backEnd)
 	clear(e.staged)
 	e.frees = e.frees[:0]
-	e.moved = 0
+	e.moved, e.work = 0, machine.Work{}
 	r := run{free: e.budget.Device - e.fixed}
 	next := 0
 	for p := range int32(n) {
@@ -84,7 +90,8 @@ func (e *evaluator) simulate(s *state) int64 {
 	e.timeDev, e.timeIn, e.timeOut = r.device, r.in, r.out
 	e.onHost(s, &r, int32(len(e.ops))-1)
 	e.timeHst = slices.Max(r.host[:])
-	return max(r.device, r.in, r.out, e.timeHst)
+	e.took = max(r.device, r.in, r.out, e.timeHst, int64(e.work.Least(e.model)))
+	return e.took
 }
 
 // grant takes bytes as soon as so many are free.
@@ -110,6 +117,7 @@ func (e *evaluator) arrive(s *state, r *run, i int32) {
 	r.in = start + va.in
 	e.copyIn[i], e.copyEnd[i] = start, r.in
 	e.moved += va.bytes
+	e.work.Copies += time.Duration(va.in)
 	if va.leaf >= 0 {
 		g := e.leaves[va.leaf].group
 		e.staged[g] = max(e.staged[g], r.in)
@@ -128,7 +136,9 @@ func (e *evaluator) execute(r *run, p int32) {
 	for j := e.waiting.head[p]; j >= 0; j = e.waiting.next[j] {
 		start = max(start, e.copyEnd[j])
 	}
-	r.device = start + e.ops[e.seq[p]].time
+	took := e.ops[e.seq[p]].time
+	r.device = start + took
+	e.work.Device += time.Duration(took)
 	e.begin[p], e.end[p] = start, r.device
 }
 
@@ -144,6 +154,7 @@ func (e *evaluator) depart(s *state, r *run, p int32) {
 			r.out = max(r.out, e.end[p]) + e.values[v].out
 			e.outEnd[v] = r.out
 			e.moved += e.values[v].bytes
+			e.work.Copies += time.Duration(e.values[v].out)
 		}
 	}
 	for _, v := range o.writes {
@@ -152,6 +163,7 @@ func (e *evaluator) depart(s *state, r *run, p int32) {
 			r.out = max(r.out, e.end[p]) + e.leaves[l].out
 			e.backEnd[l] = r.out
 			e.moved += e.leaves[l].bytes
+			e.work.Copies += time.Duration(e.leaves[l].out)
 		}
 	}
 }
@@ -232,6 +244,9 @@ func (e *evaluator) onHost(s *state, r *run, last int32) {
 		}
 		e.hostStart[i] = at
 		e.hostEnd[i] = at + o.host
+		if o.side == neither {
+			e.work.Host += time.Duration(o.host)
+		}
 		r.host[o.side] = e.hostEnd[i]
 		e.read(o, e.hostEnd[i])
 	}

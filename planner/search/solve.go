@@ -141,7 +141,8 @@ func (e *evaluator) evaluate(s *state) int64 {
 // decision is the state that was evaluated last, with what it comes to.
 func (e *evaluator) decision(s *state) *Decision {
 	d := &Decision{state: s, budget: e.budget, spare: e.spare, peak: e.devicePeak(),
-		host: e.hostPeak(s), time: max(e.timeDev, e.timeIn, e.timeOut, e.timeHst)}
+		host: e.hostPeak(s), time: e.took,
+		moved: e.moved}
 	d.homes = make([]bool, e.program.Graph.Len())
 	for l := range e.leaves {
 		d.homes[e.leaves[l].node.ID] = e.atHome[l]

@@ -24,6 +24,7 @@ type link struct {
 }
 
 func (link) Name() string     { return "test" }
+func (link) Shared() float64  { return 0 }
 func (l link) Kappa() float64 { return 2 * l.flops / l.copies }
 
 func (l link) Time(n *graph.Node, in space.ID) time.Duration {

@@ -17,7 +17,7 @@ import (
 
 // Timeline is when the steps of a plan run, from the begin of the first.
 type Timeline struct {
-	Step       time.Duration   // until the last has ended
+	Step       time.Duration   // until the last has ended, or all engines' work is done
 	Start, End []time.Duration // by step
 	Busy       []time.Duration // by stream: what its steps take together
 }
@@ -28,6 +28,7 @@ func Simulate(p *plan.Plan, g *graph.Graph, m machine.Model) Timeline {
 		End:  make([]time.Duration, len(p.Steps)),
 		Busy: make([]time.Duration, len(p.Streams))}
 	idle := make([]time.Duration, len(p.Streams)) // by stream: since when
+	var work machine.Work
 	for i, s := range p.Steps {
 		start := idle[s.Stream]
 		for _, w := range s.Wait {
@@ -38,7 +39,9 @@ func Simulate(p *plan.Plan, g *graph.Graph, m machine.Model) Timeline {
 		t.Busy[s.Stream] += d
 		idle[s.Stream] = t.End[i]
 		t.Step = max(t.Step, t.End[i])
+		work.Add(p.Streams[s.Stream].Engine, d)
 	}
+	t.Step = max(t.Step, work.Least(m))
 	return t
 }
 

@@ -24,8 +24,9 @@ import (
 // odd are prices without any sense in them, to the nanosecond.
 type odd uint64
 
-func (odd) Name() string   { return "odd" }
-func (odd) Kappa() float64 { return 1 }
+func (odd) Name() string    { return "odd" }
+func (odd) Shared() float64 { return 0 }
+func (odd) Kappa() float64  { return 1 }
 
 func (o odd) Time(n *graph.Node, in space.ID) time.Duration {
 	if !n.Executes() {

@@ -37,8 +37,13 @@ func (m *Machine) basics(ctx context.Context) error {
 	if err := errors.Join(err, errCopy, s.close()); err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
+	shared, err := m.target.shared(speed)
+	if err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
 	m.known = record{When: time.Now().UTC().Truncate(time.Second), Samples: map[string]sample{},
-		Basics: sure, Gap: gap, Profile: machine.Profile{Name: "local", Device: rates, Host: rates,
+		Basics: sure, Gap: gap, Shared: shared,
+		Profile: machine.Profile{Name: "local", Device: rates, Host: rates,
 			In: speed, Out: speed, DiskRead: diskRate, DiskWrite: diskRate, ElementBytes: 4}}
 	return nil
 }
@@ -123,7 +128,12 @@ func (s *stage) inside(task device.Task) ([]time.Duration, error) {
 
 // copyIn is a copy of so many bytes to the device's room, and a stream of a name for it.
 func (s *stage) copyIn(name string, bytes int64) (device.Stream, device.Task, error) {
-	host, err := s.device.Alloc(space.Host, bytes)
+	return s.copyTo(device.Region{Mem: s.room.memory, Bytes: bytes}, name)
+}
+
+// copyTo is copyIn to a region.
+func (s *stage) copyTo(to device.Region, name string) (device.Stream, device.Task, error) {
+	host, err := s.device.Alloc(space.Host, to.Bytes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,8 +142,7 @@ func (s *stage) copyIn(name string, bytes int64) (device.Stream, device.Task, er
 		return nil, nil, err
 	}
 	task, err := s.device.Copy(device.Copy{Engine: space.CopyIn, What: "stage",
-		Dst: device.Region{Mem: s.room.memory, Bytes: bytes},
-		Src: device.Region{Mem: host, Bytes: bytes}})
+		Dst: to, Src: device.Region{Mem: host, Bytes: to.Bytes}})
 	return in, task, err
 }
 

@@ -27,6 +27,7 @@ type record struct {
 	When    time.Time         `json:"when"`
 	Profile machine.Profile   `json:"profile"`
 	Gap     float64           `json:"gap_ns"` // of an operation among others
+	Shared  float64           `json:"shared"` // see machine.Local; 0 of a GPU
 	Link    Link              `json:"link"`   // of a GPU
 	Samples map[string]sample `json:"samples"`
 	Basics  trust             `json:"basics"` // in the profile, the gap and the link
@@ -79,7 +80,7 @@ func (c cache) load() (record, bool) {
 // by which times are negative or endless.
 func (r *record) sound() bool {
 	if r.Profile.Check() != nil || r.Samples == nil || !r.Basics.sound() || !r.Link.sound() ||
-		math.Abs(r.Gap) > float64(machine.Longest) {
+		math.Abs(r.Gap) > float64(machine.Longest) || !(r.Shared >= 0 && r.Shared <= mostShared) {
 		return false
 	}
 	for _, s := range r.Samples {

@@ -16,7 +16,8 @@ import (
 // measured is a record as a machine keeps it.
 func measured() record {
 	rates := machine.Rates{FLOPs: 1e11, Bytes: 1e10, Launch: 500}
-	return record{When: time.Unix(1e9, 0).UTC(), Gap: -3.5, Basics: trust{Rounds: 5, Noise: 1.25},
+	return record{When: time.Unix(1e9, 0).UTC(), Gap: -3.5, Shared: 0.5,
+		Basics: trust{Rounds: 5, Noise: 1.25},
 		Profile: machine.Profile{Name: "local", ElementBytes: 4, In: 1e9, Out: 1e9, DiskRead: 1e9,
 			DiskWrite: 1e9, Device: rates, Host: rates},
 		Samples: map[string]sample{"add f32[8]": {Op: "add", FLOPs: 8, Bytes: 96, Nanos: 40e3,

@@ -53,7 +53,7 @@ func Open(ctx context.Context, o Options) (*Machine, error) {
 	}
 	m := &Machine{options: o, target: processor(o.Threads), cache: newCache(o)}
 	known, ok := m.cache.load()
-	ok = ok && !o.Renew
+	ok = ok && !o.Renew && known.Shared > 0
 	if m.known = known; ok && known.Basics.settled() {
 		return m, nil
 	}
@@ -71,7 +71,8 @@ func Open(ctx context.Context, o Options) (*Machine, error) {
 func (m *Machine) Local() *machine.Local {
 	p := m.known.Profile
 	p.Operations = m.operations()
-	l := &machine.Local{Profile: &p, Measured: map[string]time.Duration{}}
+	l := &machine.Local{Profile: &p, Measured: map[string]time.Duration{},
+		Shared: m.known.Shared}
 	for signature, s := range m.known.Samples {
 		l.Measured[signature] = s.took()
 	}

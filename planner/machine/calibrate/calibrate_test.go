@@ -160,8 +160,9 @@ func TestRandomGraphs(t *testing.T) {
 // TestRates: the machine's own rates make a profile.
 func TestRates(t *testing.T) {
 	l := open(t, calibrate.Options{Cache: fresh(t)}).Local()
-	if err := l.Profile.Check(); err != nil || l.For("", nil).Kappa() <= 0 {
-		t.Errorf("%+v: %v", l.Profile, err)
+	m := l.For("", nil)
+	if err := l.Profile.Check(); err != nil || m.Kappa() <= 0 || m.Shared() <= 0 {
+		t.Errorf("%+v, of whose copies %v are shared: %v", l.Profile, m.Shared(), err)
 	}
 }
 

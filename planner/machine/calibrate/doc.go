@@ -35,5 +35,9 @@
 // those of the processor say which make sense. What plans may have the host do, the updates of
 // variables, is measured on the processor.
 //
+// What operations lose to copies that run beside them, of the processor's cores and of the memory's
+// bandwidth, is measured with products and a sum that no cache holds, in turns without copies and
+// with them.
+//
 // Not measured: what operations that run at the same time cost each other.
 package calibrate

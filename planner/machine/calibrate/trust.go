@@ -54,7 +54,7 @@ func (r record) with(o record) record {
 	}
 	p.Device.Launch = min(p.Device.Launch, q.Device.Launch)
 	p.Host.Launch = min(p.Host.Launch, q.Host.Launch)
-	r.Gap, r.When = min(r.Gap, o.Gap), o.When
+	r.Gap, r.Shared, r.When = min(r.Gap, o.Gap), o.Shared, o.When
 	r.Basics = o.Basics.after(r.Basics)
 	return r
 }
