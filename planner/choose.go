@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/planner/candidates"
+	"github.com/gomem/gomem/planner/machine"
 )
 
 // wanted is which variants are wanted after one.
@@ -76,9 +77,7 @@ func (c choice) after(ctx context.Context, v variant, o Options) (choice, error)
 		c.refused, c.others = append(c.refused, x.search), append(c.others, x)
 		return c, nil
 	}
-	if c.best == nil || candidates.StepTime(x.plans) < candidates.StepTime(c.best.plans) {
-		c.best = x
-	}
+	c.best = c.best.or(x)
 	if c.want != folded {
 		c.want = x.wants(o)
 	}
@@ -144,6 +143,24 @@ func (p *Planned) outcome(ctx context.Context, o Options) (*outcome, error) {
 	return &outcome{p, s, plans}, nil
 }
 
+// or is the better of two outcomes, of which the first may be nil.
+func (a *outcome) or(b *outcome) *outcome {
+	if a == nil {
+		return b
+	}
+	c := candidates.NewContest[*outcome](a.prices())
+	for _, x := range []*outcome{a, b} {
+		c.Add(candidates.WeightOf(x.plans...), x)
+	}
+	return c.Best()
+}
+
+// prices are what the plans are made by.
+func (a *outcome) prices() machine.Model {
+	o := a.search.Options
+	return Prices(o.Machine, o.Model, a.Graph, a.Targets...)
+}
+
 // wants is which variants are worth a look beside this one.
 func (a *outcome) wants(o Options) wanted {
 	switch {
@@ -172,11 +189,11 @@ func (a *outcome) orRivals(others []*outcome) (*outcome, error) {
 		if x.search.Floor() > x.search.Options.DeviceBytes {
 			continue
 		}
-		plans, err := x.search.Tuned(a.plans, false)
-		if err != nil {
+		c := candidates.Among(a.prices(), a.plans)
+		if err := x.search.Tuned(c, false); err != nil {
 			return nil, err
 		}
-		if candidates.StepTime(plans) < candidates.StepTime(a.plans) {
+		if plans := c.Best(); plans[0] != a.plans[0] {
 			a = &outcome{x.Planned, x.search, plans}
 		}
 	}

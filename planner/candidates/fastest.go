@@ -160,15 +160,15 @@ func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
 		})
 	}
 	searches.Wait()
-	var best *Drawn
+	c := NewContest[*Drawn](s.sketches.prices)
 	for i, d := range decisions {
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
 		x := problems[i%len(problems)]
 		named := &Drawn{title: x.title(o, s.sketches.prices), rehomed: i >= len(problems)}
-		if best != nil && d != nil && d.Time() >= best.time-best.time/promise {
-			s.log.slow(named.name(), d.Time(), best.time-best.time/promise)
+		if d != nil && unpromising(c, d) {
+			s.log.slow(named.name(), d.Time(), c.Limit())
 			continue
 		}
 		f, err := s.packed(ctx, x, d, o, homes)
@@ -181,11 +181,9 @@ func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
 		}
 		f.rehomed = named.rehomed
 		s.log.drawn(f, fits)
-		if best == nil || f.time < best.time {
-			best = f
-		}
+		c.Add(WeightOf(f), f)
 	}
-	return best, nil
+	return c.Best(), nil
 }
 
 // title says how a plan of a problem is made.
@@ -199,6 +197,19 @@ func unsolved(d *search.Decision) string {
 		return "no decision keeps to the budgets"
 	}
 	return "packing finds no addresses within the budgets"
+}
+
+// unpromising reports whether a decision is not worth to be packed beside what is.
+func unpromising(c *Contest[*Drawn], d *search.Decision) bool {
+	if !c.Any() {
+		return false
+	}
+	best := c.Best()
+	hardly := d.Time() >= best.time-best.time/promise
+	if !c.shared {
+		return hardly
+	}
+	return d.Time() >= c.Limit() || hardly && d.Moved() >= best.decision.Moved()
 }
 
 // promise is by what part of a step another order must be faster to be packed.

@@ -114,21 +114,31 @@ func (j *targetSearch) spread(f *Drawn, limit time.Duration) *Drawn {
 		j.log.slow(f.name(), least, limit)
 		return nil
 	}
-	var best *Drawn
+	c := NewContest[*Drawn](j.sketches.prices)
 	take := func() {
 		if t := k.Time(j.sketches.prices); k.Need.Within(budgets) && t < limit {
 			spread := *f
 			spread.sketch, spread.time = k.Clone(), t
-			best, limit = &spread, t
+			c.Add(WeightOf(&spread), &spread)
+			limit = min(limit, c.Limit())
 		}
 	}
-	for room := int64(2); room <= mostRoom && limit > least && k.Ring(budgets, room); room *= 2 {
+	tight := func() {
+		if !c.Beats(least) {
+			j.sketches.pack(f)
+			take()
+		}
+	}
+	if c.shared { // caches are, too: spread addresses are found in none
+		tight()
+	}
+	for room := int64(2); room <= mostRoom && !c.Beats(least) && k.Ring(budgets, room); room *= 2 {
 		take()
 	}
-	if limit > least {
-		j.sketches.pack(f)
-		take()
+	if !c.shared {
+		tight()
 	}
+	best := c.Best()
 	switch {
 	case best != nil:
 		j.log.drawn(best, fits)

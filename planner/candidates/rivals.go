@@ -93,55 +93,41 @@ func (j *targetSearch) grappler(ctx context.Context, o Options, limit time.Durat
 	return nil, nil
 }
 
-// Tuned are the fastest of some plans, of the ladder's if these are not among them, and of
-// those that the rivals come to, TensorFlow's swapping last.
-func (s *Search) Tuned(best []*Drawn, ladders bool) ([]*Drawn, error) {
-	if ladders && StepTime(best) > s.work() {
-		plans, err := s.beats(StepTime(best), func(j *targetSearch,
-			limit time.Duration) (*Drawn, error) {
+// Tuned has those plans take part beside some that do which the ladder comes to, if these are not
+// among them, and those that the rivals come to, TensorFlow's swapping last.
+func (s *Search) Tuned(c *Between, ladders bool) error {
+	if ladders && StepTime(c.Best()) > s.work() {
+		if err := c.rival(s, func(j *targetSearch, limit time.Duration) (*Drawn, error) {
 			return j.relaxedIn(s.ctx, j.ladder, limit)
-		})
-		if err != nil {
-			return nil, err
+		}); err != nil {
+			return err
 		}
-		best = faster(best, plans)
 	}
 	for _, candidates := range s.rivals() {
-		granted, err := s.grantedBefore(candidates)
-		if err != nil {
-			return nil, err
-		}
-		if granted {
+		if granted, err := s.grantedBefore(candidates); granted || err != nil {
+			if err != nil {
+				return err
+			}
 			s.elsewhere(candidates)
 			continue
 		}
-		plans, err := s.beats(StepTime(best), func(j *targetSearch,
-			limit time.Duration) (*Drawn, error) {
+		if err := c.rival(s, func(j *targetSearch, limit time.Duration) (*Drawn, error) {
 			return j.quickest(s.ctx, candidates, limit)
-		})
-		if err != nil {
-			return nil, err
+		}); err != nil {
+			return err
 		}
-		best = faster(best, plans)
 	}
 	told := tunings(grapplers(s.Options))[:1]
 	told[0].Told = 1
-	granted, err := s.grantedBefore(told)
-	if err != nil {
-		return nil, err
+	if granted, err := s.grantedBefore(told); granted || err != nil {
+		if err == nil {
+			s.elsewhere(told)
+		}
+		return err
 	}
-	if granted {
-		s.elsewhere(told)
-		return best, nil
-	}
-	plans, err := s.beats(StepTime(best), func(j *targetSearch,
-		limit time.Duration) (*Drawn, error) {
+	return c.rival(s, func(j *targetSearch, limit time.Duration) (*Drawn, error) {
 		return j.grappler(s.ctx, s.Options, limit)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return faster(best, plans), nil
 }
 
 // ideal is plans of rivals that take hardly more than any do, or nil: then nothing needs to be
@@ -161,12 +147,14 @@ func (s *Search) ideal() ([]*Drawn, error) {
 }
 
 // onDevice is what steps of all targets take at least: what no policy has on the host is
-// executed on the device.
+// executed on the device, and so is all where the host is no other processor.
 func (s *Search) onDevice() time.Duration {
 	var sum time.Duration
 	for _, j := range s.each {
 		for _, id := range j.sketches.program.Order {
-			if n := s.Graph.Node(id); n.Phase != graph.Update && n.Kind != graph.KindUpdate {
+			n := s.Graph.Node(id)
+			updates := n.Phase == graph.Update || n.Kind == graph.KindUpdate
+			if !updates || j.sketches.prices.Shared() > 0 {
 				sum += j.sketches.prices.Node(space.Device, id)
 			}
 		}
@@ -243,7 +231,7 @@ func (j *targetSearch) relaxedIn(ctx context.Context, l ladder, limit time.Durat
 // and take at least is known before any of them is drawn.
 func (j *targetSearch) quickest(ctx context.Context, candidates []Candidate,
 	limit time.Duration) (*Drawn, error) {
-	var best *Drawn
+	c := NewContest[*Drawn](j.sketches.prices)
 	for _, w := range candidates {
 		o, err := j.foresee(ctx, w)
 		if err != nil {
@@ -262,8 +250,9 @@ func (j *targetSearch) quickest(ctx context.Context, candidates []Candidate,
 			return nil, err
 		}
 		if f = j.judge(f, limit); f != nil {
-			best, limit = f, f.time
+			c.Add(WeightOf(f), f)
+			limit = min(limit, c.Limit())
 		}
 	}
-	return best, nil
+	return c.Best(), nil
 }

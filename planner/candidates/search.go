@@ -177,7 +177,7 @@ func (s *Search) refused() bool {
 func (s *Search) unspilled() ([]*Drawn, error) {
 	searches := s.Options.Policy.rules().searches
 	weighs := searches && !s.Options.Draft && s.Options.Concurrent()
-	var best []*Drawn
+	c := Among(s.each[0].sketches.prices)
 	for i := range s.each[0].ladder.together {
 		all, err := s.plans(func(j *targetSearch) (*Drawn, error) {
 			return j.try(s.ctx, j.ladder.together[i], Never)
@@ -185,32 +185,38 @@ func (s *Search) unspilled() ([]*Drawn, error) {
 		if err != nil || all != nil && (i == 0 && !weighs || !searches) {
 			return all, err
 		}
-		best = faster(best, all)
+		c.enter(all)
 	}
 	if !searches {
 		return s.straight(0)
 	}
-	granted := best != nil || s.granted()
+	granted := c.Any() || s.granted()
 	if !granted {
-		var err error
-		if best, err = s.conceded(); best == nil || err != nil {
-			return best, err
+		plans, err := s.conceded()
+		if plans == nil || err != nil {
+			return plans, err
 		}
+		c.enter(plans)
 	}
 	planned, err := s.planned()
 	if err != nil {
 		return nil, err
 	}
-	best = faster(best, planned)
-	if best != nil && s.Options.Draft {
-		return best, nil
+	c.enter(planned)
+	if c.Any() && s.Options.Draft {
+		return c.Best(), nil
 	}
-	if best == nil {
-		if best, err = s.conceded(); best == nil || err != nil {
-			return best, err
+	if !c.Any() {
+		plans, err := s.conceded()
+		if plans == nil || err != nil {
+			return plans, err
 		}
+		c.enter(plans)
 	}
-	return s.Tuned(best, granted)
+	if err := s.Tuned(c, granted); err != nil {
+		return nil, err
+	}
+	return c.Best(), nil
 }
 
 // conceded is the plans that the ladder comes to without a disk, or nil: those of candidates that
@@ -302,16 +308,6 @@ func (s *Search) work() time.Duration {
 	}
 	sum /= time.Duration(s.Options.Streams)
 	return sum + sum/50
-}
-
-// faster is those plans of two that take less time, if both are plans. What is
-// granted does not depend on what is fast: only the ladder's candidates decide about a
-// refusal, so that the minimum is exact.
-func faster(a, b []*Drawn) []*Drawn {
-	if a == nil || b != nil && StepTime(b) < StepTime(a) {
-		return b
-	}
-	return a
 }
 
 // StepTime is how long a step of every target takes.

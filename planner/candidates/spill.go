@@ -73,7 +73,7 @@ func (s *Search) spill(level int) ([]*Drawn, error) {
 	if plans == nil || err != nil {
 		return nil, err
 	}
-	best := plans
+	c := Among(s.each[0].sketches.prices, plans)
 	homes, err := s.bound(plans)
 	if err != nil {
 		return nil, err
@@ -84,16 +84,17 @@ func (s *Search) spill(level int) ([]*Drawn, error) {
 		if err != nil {
 			return nil, err
 		}
-		best = faster(best, all)
+		c.enter(all)
 	}
 	if !s.Options.Policy.Searches() {
-		return best, nil
+		return c.Best(), nil
 	}
 	for _, j := range s.each {
 		j.solver.disk = &spill.Options{Leaves: homes[0], Ahead: diskAhead}
 	}
 	found, err := s.fastest()
-	return faster(best, found), err
+	c.enter(found)
+	return c.Best(), err
 }
 
 // bound are the leaves to try: the fewest, in order, with which the host's load can keep
