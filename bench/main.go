@@ -11,6 +11,7 @@
 //	go run ./bench curves      simulated step time over less and less memory
 //	go run ./bench saved       what fewer bits would say of what is saved for later
 //	go run ./bench throttled   the same on this machine, measured with slow copies
+//	go run ./bench budgets     step times within parts of the memory, measured, beside predictions
 //	go run ./bench simulated   step times as simulated and as measured
 //
 // Comparisons are made in one run, interleaved; figures are medians. With --plot FILE
@@ -60,6 +61,7 @@ func plain(print func(ctx context.Context, w io.Writer) error) table {
 
 func tables() map[string]table {
 	return map[string]table{
+		"budgets":   plain(budgets),
 		"constants": plain(constants),
 		"curves":    {curves, true},
 		"fig6.4":    plain(figure64),

@@ -69,8 +69,8 @@ type Local struct {
 	Shared float64
 }
 
-// Slow has copies be no faster than so many bytes a second, by waiting: what operations lose to them
-// stays.
+// Slow has copies be no faster than so many bytes a second, by waiting: what operations lose to
+// them stays as it is.
 func (l *Local) Slow(rate float64) {
 	p := *l.Profile
 	if slowest := min(p.In, p.Out); rate < slowest {
