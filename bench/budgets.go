@@ -162,7 +162,8 @@ type taken struct{ times, work []time.Duration }
 func (b *budgeted) print(w io.Writer, i int, all []taken, most int64) {
 	r := b.sides[i].planned.Results[0]
 	in, out := copied(r.Plan)
-	fmt.Fprintf(w, "| %s | %d %% | %s | %s | %s | %.1f | %.1f | %s | %s | %.3f | %.3f | %.3f | %s |\n",
+	fmt.Fprintf(w, "| %s | %d %% | %s | %s | %s | %.1f | %.1f | %s | %s | %.3f | %.3f | %.3f | "+
+		"%s |\n",
 		b.model.Name, b.parts[i], mib(most*b.parts[i]/100), mib(r.Plan.Spaces[space.Device].Bytes),
 		ordered(r), float64(in)/1e6, float64(out)/1e6, ms(r.Step), ms(median(all[i].times)),
 		r.Step.Seconds()/b.sides[0].planned.Results[0].Step.Seconds(),
