@@ -23,6 +23,7 @@ import (
 
 	"github.com/gomem/gomem/internal/device/cuda/emu"
 	"github.com/gomem/gomem/internal/kernel/cuda"
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 //go:embed testdata/cuda/host.cpp
@@ -67,14 +68,25 @@ func hostSource() string {
 
 var errNoCompiler = errors.New("there is no g++ to compile kernels for this machine")
 
+// hostFlags are what the compiler is told. In the long form the kernels end the process where they
+// touch what is not theirs, of shared memory too, misalign a vector, or overflow what has no bits
+// for that.
+func hostFlags() []string {
+	flags := []string{"-std=c++17", "-O1", "-ffp-contract=off", "-w", "-pthread"}
+	if longtest.Enabled() {
+		flags = append(flags, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+	}
+	return flags
+}
+
 // buildHost compiles the program, unless a test before has: it is kept by its content.
 func buildHost() (path string, err error) {
 	compiler, err := exec.LookPath("g++")
 	if err != nil {
 		return "", errNoCompiler
 	}
-	text := hostSource()
-	sum := sha256.Sum256([]byte(text))
+	text, flags := hostSource(), hostFlags()
+	sum := sha256.Sum256(fmt.Append([]byte(text), flags))
 	path = filepath.Join(os.TempDir(), fmt.Sprintf("gomem-kernels-%d-%x", os.Getuid(), sum[:12]))
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
@@ -88,8 +100,7 @@ func buildHost() (path string, err error) {
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		return "", err
 	}
-	out, err := exec.Command(compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-w", "-pthread",
-		"-o", made, source).CombinedOutput()
+	out, err := exec.Command(compiler, append(flags, "-o", made, source)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("the kernels do not compile: %v\n%s", err, out)
 	}

@@ -35,7 +35,7 @@ __device__ __forceinline__ Reduced reduce(float x) {
 	float n = fmaf(x, 0x1.715476p+0f, magic) - magic;
 	return Reduced{n, fmaf(n, 0x1.bd0106p-13f, fmaf(n, -0x1.63p-1f, x))};
 }
-__device__ __forceinline__ float pow2(int k) { return __int_as_float((k + 127) << 23); }
+__device__ __forceinline__ float pow2(int k) { return __int_as_float((int)((unsigned)(k + 127) << 23)); }
 __device__ __forceinline__ float scaled(float p, float n) {
 	int k = (int)n, h = k >> 1;
 	return p * pow2(h) * pow2(k - h);
