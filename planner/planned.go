@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gomem/gomem/graph"
@@ -26,6 +27,7 @@ type Planned struct {
 	rewritten string        // how
 	constants []fold.Change // that became or were constants on the way
 	by        Options       // but for the budgets
+	variants  []variant     // that there were to choose from; nil if nothing has been planned
 }
 
 // Plan decides how to run the targets of a graph, as Compile does, and takes no
@@ -56,7 +58,12 @@ func Plan(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*P
 	if c.best == nil {
 		return nil, explain.Gentlest(c.refused)
 	}
-	return c.settled(o)
+	best, err := c.settled(o)
+	if err != nil {
+		return nil, err
+	}
+	best.variants = list
+	return best, nil
 }
 
 // leastTime is what steps of all targets take at least: what no policy has on the host is
@@ -109,7 +116,7 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 	if of == space.Disk {
 		o.DiskBytes = math.MaxInt64 // none is no disk
 	}
-	list, err := p.from.variants(o, p.known(o))
+	list, err := p.again(o)
 	if err != nil {
 		return 0, err
 	}
@@ -147,6 +154,21 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 		return 0, explain.Gentlest(refused)
 	}
 	return best, nil
+}
+
+// again are the variants that are chosen from by some options: those that there were, made by now
+// or not, if the options are the same but for the budgets.
+func (p *Planned) again(o Options) ([]variant, error) {
+	if p.known(o) == nil {
+		return p.from.variantsBy(o)
+	}
+	list := slices.Clone(p.variants)
+	for i := range list {
+		if list[i].name == p.rewritten {
+			list[i].known = p
+		}
+	}
+	return list, nil
 }
 
 // known is what has been planned, if that was by the same options but for the budgets.

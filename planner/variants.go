@@ -42,7 +42,7 @@ func variantsOf(g *graph.Graph, o Options, targets []Target) ([]variant, error) 
 	if err := CheckTargets(g, targets...); err != nil {
 		return nil, err
 	}
-	return whole(g, targets).variants(o, nil)
+	return whole(g, targets).variantsBy(o)
 }
 
 // whole is a graph with its targets before anything is made of it.
@@ -92,9 +92,8 @@ func (v variant) isCut() bool {
 // rewrites reports whether the graph is neither the fused nor the model's own.
 func (v variant) rewrites() bool { return v.isCut() || v.ofConstants() }
 
-// variants are those of a model, which may have been divided before. One that is known is not
-// made again.
-func (p *Planned) variants(o Options, known *Planned) ([]variant, error) {
+// variantsBy are those of a model, which may have been divided before.
+func (p *Planned) variantsBy(o Options) ([]variant, error) {
 	plain, err := divided(p, o)
 	if err == nil {
 		plain, err = plain.halved(o)
@@ -107,13 +106,7 @@ func (p *Planned) variants(o Options, known *Planned) ([]variant, error) {
 			return nil, err
 		}
 	}
-	list := plain.rewritings(o)
-	for i := range list {
-		if known != nil && known.rewritten == list[i].name {
-			list[i].known = known
-		}
-	}
-	return list, nil
+	return plain.rewritings(o), nil
 }
 
 // rewritings are the variants that are made of a plain graph.

@@ -103,7 +103,7 @@ func (e *evictor) cheapest(k int32) int64 {
 	for n, j := range e.near {
 		e.his = append(e.his, uint64((e.at[j]+e.size[j])/Align)<<indexBits|uint64(n))
 	}
-	e.his, e.spare = sortKeys(e.his, e.spare)
+	e.his = e.sorter.sort(e.his)
 	best, least, ties := int64(0), int64(math.MaxInt64), 0
 	var cost, at int64
 	for in, gone := 0, 0; at+e.size[k] <= e.limit; at = offsetOf(e.his[gone]) {

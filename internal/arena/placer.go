@@ -5,11 +5,11 @@ import "slices"
 // placer knows where the blocks of a strip are, and finds room for one more.
 type placer struct {
 	*strip
-	at    []int64  // by block: its offset, or out
-	near  []int32  // the placed blocks that meet the block in question
-	los   []uint64 // their offsets, sorted, as keys
-	spare []uint64 // room for sorting
-	looks int64    // pairs of blocks looked at, by all
+	at     []int64  // by block: its offset, or out
+	near   []int32  // the placed blocks that meet the block in question
+	los    []uint64 // their offsets, sorted, as keys
+	sorter sorter
+	looks  int64 // pairs of blocks looked at, by all
 }
 
 // out is the offset of a block that is not placed.
@@ -57,7 +57,7 @@ func (p *placer) gather(k int32) {
 	for j, end := k+1, p.later(k); j < end; j++ {
 		p.note(j)
 	}
-	p.los, p.spare = sortKeys(p.los, p.spare)
+	p.los = p.sorter.sort(p.los)
 	p.looks += p.degree(k) + 1
 }
 

@@ -15,6 +15,9 @@ import (
 // this one made them: those plans, or what they are with more memory. It is nil if they cannot
 // be, since blocks of few sizes may miss a number by some bytes.
 func (s *Search) Covered(plans []*Drawn, granting []*Search) ([]*Drawn, error) {
+	for i, f := range plans {
+		f.condense(s.each[i].sketches.prices)
+	}
 	peaks := peaksOf(plans)
 	for _, g := range granting {
 		if ok, err := g.grants(peaks); ok || err != nil {

@@ -145,26 +145,12 @@ func (s *Search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Dr
 // packed already are not packed.
 func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
 	homes []bool) (*Drawn, error) {
-	searched := 2 * len(problems)
-	if o.Draft {
-		searched = len(problems)
+	decisions, err := s.decisions(ctx, problems, o, homes)
+	if err != nil {
+		return nil, err
 	}
-	decisions := make([]*search.Decision, searched)
-	errs := make([]error, len(decisions))
-	var searches sync.WaitGroup
-	for i := range decisions {
-		by := searching(o, homes)
-		by.Rehome = i >= len(problems)
-		searches.Go(func() {
-			decisions[i], errs[i] = problems[i%len(problems)].Solve(ctx, s.room(o), by)
-		})
-	}
-	searches.Wait()
 	c := NewContest[*Drawn](s.sketches.prices)
 	for i, d := range decisions {
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
 		x := problems[i%len(problems)]
 		named := &Drawn{title: x.title(o, s.sketches.prices), rehomed: i >= len(problems)}
 		if d != nil && unpromising(c, d) {
@@ -184,6 +170,34 @@ func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
 		c.Add(WeightOf(f), f)
 	}
 	return c.Best(), nil
+}
+
+// decisions are what is found for problems in turn; and after that, unless only a draft is wanted,
+// what is found with variables moved one by one.
+func (s *solver) decisions(ctx context.Context, problems []*problem, o Options,
+	homes []bool) ([]*search.Decision, error) {
+	n, by := len(problems), searching(o, homes)
+	decisions, errs := make([]*search.Decision, 2*n), make([]error, n)
+	var searches sync.WaitGroup
+	for i, x := range problems {
+		searches.Go(func() {
+			if o.Draft {
+				decisions[i], errs[i] = x.Solve(ctx, s.room(o), by)
+				return
+			}
+			decisions[i], decisions[n+i], errs[i] = x.SolveTwice(ctx, s.room(o), by)
+		})
+	}
+	searches.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	if o.Draft {
+		decisions = decisions[:n]
+	}
+	return decisions, nil
 }
 
 // title says how a plan of a problem is made.

@@ -48,7 +48,6 @@ func (s *solver) packed(ctx context.Context, x *problem, d *search.Decision, o O
 		f.insist()
 		if f.sketch.Need.Within(o.Budgets()) {
 			f.time = f.sketch.Time(s.sketches.prices)
-			s.condense(f)
 			return f, nil
 		}
 		if d, err = r.next(ctx, f); err != nil {
@@ -134,20 +133,20 @@ func (f *Drawn) insist() {
 // dense is what part of its load packing may lose of a plan before it is packed once more.
 const dense = 50
 
-// condense packs what the planner has decided once more if that needs notably more than its
-// load: within a budget packing goes no further than that. The addresses are taken if they
-// are lower, and the step waits hardly longer for them.
-func (s *solver) condense(f *Drawn) {
+// condense packs what the planner has decided, if it is taken, once more if that needs notably
+// more than its load: within a budget packing goes no further than that. The addresses are taken
+// if they are lower, and the step waits hardly longer for them.
+func (f *Drawn) condense(prices *lower.Prices) {
 	k := f.sketch
 	limit := k.Load[space.Device] + k.Load[space.Device]/dense
-	if f.options.Draft || k.Need[space.Device] <= limit {
+	if f.decision == nil || f.options.Draft || k.Need[space.Device] <= limit {
 		return
 	}
 	pressed := k.Press(limit, pressing*f.options.packing())
 	if pressed == nil {
 		return
 	}
-	if t := pressed.Time(s.sketches.prices); t-t/promise <= f.time {
+	if t := pressed.Time(prices); t-t/promise <= f.time {
 		f.sketch, f.time = pressed, t
 	}
 }

@@ -34,11 +34,11 @@ func TestCondense(t *testing.T) {
 	}
 	need := k.Need
 	f.time = 1
-	if j.solver.condense(f); f.sketch != k || k.Need != need {
+	if f.condense(j.sketches.prices); f.sketch != k || k.Need != need {
 		t.Error("a step waits longer")
 	}
 	f.time, f.options.DeviceBytes = Never, need[space.Device]
-	j.solver.condense(f)
+	f.condense(j.sketches.prices)
 	k = f.sketch
 	if k.Need[space.Device] > k.Load[space.Device]*21/20 || f.time != k.Time(j.sketches.prices) {
 		t.Errorf("%d bytes are packed into %d, in %s", k.Load[space.Device], k.Need[space.Device],

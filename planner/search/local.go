@@ -21,6 +21,10 @@ type walker struct {
 	blame  blame     // of the saved state
 }
 
+// patient is the part of a local search after which it ends if it has found nothing by then: where
+// one step is hardly slower than another, as if the link was never full, hours find nothing.
+const patient = 4
+
 // local changes what is decided of a few values or of a group at random, and goes on
 // from there if the step is not much slower; how much is allowed falls from a fifth
 // of a percent to nothing.
@@ -36,11 +40,14 @@ func (s *search) local() {
 	if len(w.values)+len(w.groups) == 0 {
 		return
 	}
-	first := s.count
+	first, found := s.count, s.best
 	for !s.spent(100) {
+		if s.best == found && s.count-first > (s.effort-first)/patient {
+			return
+		}
 		left := int64(s.effort-s.count) * 1000 / int64(s.effort-first+1)
 		allowed := s.begins[len(s.ops)] / 500 * left / 1000
-		if t := w.step(); t <= now+w.rng.Int64N(allowed+1) {
+		if t := w.step(now + allowed); t <= now+w.rng.Int64N(allowed+1) {
 			now = t
 			w.copy(w.saved, w.state)
 			w.blame.assign(w.evaluator, w.state)
@@ -59,18 +66,19 @@ func (w *walker) copy(to, from *state) {
 
 // step changes the state and returns how long it takes now: seven times in eight by a flip,
 // which costs one evaluation where to descend again costs several. Most flips are of what is
-// away, and do not fit: every other time others are sent away for it.
-func (w *walker) step() int64 {
+// away, and do not fit: every other time others are sent away for it. The time is what it is up to
+// a limit.
+func (w *walker) step(limit int64) int64 {
 	if w.rng.IntN(8) == 0 && len(w.values) > 0 {
 		w.undo()
 	} else {
 		w.flip()
-		if t := w.try(w.state); t < never || w.rng.IntN(2) == 0 {
+		if t := w.try(w.state, limit); t < never || w.rng.IntN(2) == 0 {
 			return t
 		}
 	}
 	if w.descend() {
-		return w.try(w.state)
+		return w.tryBuilt(w.state, limit)
 	}
 	return never
 }

@@ -31,6 +31,8 @@ type Problem struct {
 	fetches []int32 // the fetched values, in order
 	feeds   int64   // host bytes of the inputs
 
+	hostMost int64 // that the host needs at most, whatever is decided
+
 	exchanges bool // the graph has values that workers exchange
 }
 
@@ -300,6 +302,22 @@ func (x *extraction) finish() {
 	x.limits()
 	x.weigh()
 	x.index()
+	x.hostMost = x.mostOnHost()
+}
+
+// mostOnHost is what the host needs if all is there at the same time.
+func (x *extraction) mostOnHost() int64 {
+	sum, most := x.feeds, int64(0)
+	for l := range x.leaves {
+		sum += x.leaves[l].bytes
+	}
+	for i := range x.ops {
+		for _, v := range x.ops[i].out {
+			sum += x.values[v].bytes
+		}
+		most = max(most, x.ops[i].scratch)
+	}
+	return sum + most
 }
 
 // index fills in the tables that evaluations go through.

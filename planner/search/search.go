@@ -21,6 +21,7 @@ type search struct {
 	tried  map[start]int64
 	least  int64 // that a step takes: what the device computes whatever is on the host
 	moves  int64 // bytes that it copies: of equally fast states, the one that copies least
+	floor  floor // that no state is below
 }
 
 func newSearch(ctx context.Context, pr *Problem, b Budget, o Options) *search {
@@ -31,7 +32,7 @@ func newSearch(ctx context.Context, pr *Problem, b Budget, o Options) *search {
 	for g := range pr.groups {
 		s.pin(&pr.groups[g])
 	}
-	s.least = s.onDevice()
+	s.least, s.floor = s.onDevice(), s.findFloor()
 	s.build(s.initial(start{}))
 	s.scale = min(b.Device, s.peak)
 	s.walk = descent{evaluator: s.evaluator, ctx: ctx, pinned: s.pinned,
@@ -59,9 +60,20 @@ func (s *search) spent(percent int) bool {
 	return s.count*100 >= s.effort*percent || s.ctx.Err() != nil
 }
 
-// try keeps a state if it is the best so far.
-func (s *search) try(st *state) int64 {
-	t := s.evaluate(st)
+// try keeps a state if it is the best so far. A time above a limit may be any such, as in built.
+func (s *search) try(st *state, limit int64) int64 {
+	s.build(st)
+	return s.keep(st, s.built(st, max(limit, s.time)))
+}
+
+// tryBuilt is try of the state that was built last, as an evaluation of its own.
+func (s *search) tryBuilt(st *state, limit int64) int64 {
+	s.count++
+	return s.keep(st, s.built(st, max(limit, s.time)))
+}
+
+// keep keeps a state that takes some time if it is the best so far.
+func (s *search) keep(st *state, t int64) int64 {
 	if t < s.time || t == s.time && t < never && s.moved < s.moves {
 		s.best, s.time, s.moves = st.clone(), t, s.moved
 	}
@@ -91,16 +103,16 @@ func (s *search) initial(o start) *state {
 }
 
 // from descends from a start and tries what comes out.
-func (s *search) from(o start) int64 { return s.descendFrom(s.initial(o), o) }
+func (s *search) from(o start) int64 { return s.descendFrom(s.initial(o), o, never) }
 
-func (s *search) descendFrom(st *state, o start) int64 {
+func (s *search) descendFrom(st *state, o start, limit int64) int64 {
 	s.walk.start, s.walk.state, s.walk.most = o, st, s.effort
 	if s.best == nil {
 		s.walk.most = math.MaxInt // whether anything fits is no matter of effort
 	}
 	s.walk.reruns, s.walk.swaps = o.reruns && !s.opts.NoRecompute, !s.opts.NoSwap
 	if s.walk.descend() {
-		return s.try(st)
+		return s.tryBuilt(st, limit)
 	}
 	return never + s.peak
 }
@@ -112,13 +124,13 @@ func (s *search) warm(list []*Decision) {
 			continue
 		}
 		st := s.adapted(d.state)
-		if s.try(st) < never {
+		if s.try(st, 0) < never {
 			continue
 		}
 		for _, link := range []float64{0, 0.3, 1} {
 			o := start{link: link, weights: 0.5, cut: st.cut, slack: st.slack, part: 1,
 				device: true, reruns: true}
-			s.descendFrom(st.clone(), o)
+			s.descendFrom(st.clone(), o, 0)
 		}
 	}
 }
@@ -203,9 +215,10 @@ func (s *search) once(o start) int64 {
 }
 
 // free reports whether no other state is faster than the best: what may be on the host takes none
-// of the device's time, or the best gives up nothing, and there is nothing that may be.
+// of the device's time, or it takes and copies no more than any, or the best gives up nothing, and
+// there is nothing that may be.
 func (s *search) free() bool {
-	if s.time <= s.least {
+	if s.time <= s.least || s.time <= s.floor.time && s.moves <= s.floor.moved {
 		return true
 	}
 	for g := range s.groups {
@@ -389,7 +402,7 @@ func (s *search) rehome() {
 			}
 			was := s.time
 			st.home[g] = to
-			if s.try(st); s.time < was {
+			if s.try(st, 0); s.time < was {
 				kept = to
 			}
 		}
@@ -434,8 +447,9 @@ func (s *search) pinnedStarts() {
 				if s.spent(90) {
 					return
 				}
-				s.from(start{link: p, weights: 0.5, cut: cut, slack: 7, part: 1,
-					streamed: streamed, reruns: true})
+				o := start{link: p, weights: 0.5, cut: cut, slack: 7, part: 1,
+					streamed: streamed, reruns: true}
+				s.descendFrom(s.initial(o), o, 0)
 			}
 		}
 	}

@@ -66,8 +66,9 @@ type run struct {
 // simulate runs the sequence and returns how long it takes: an execution or copy
 // starts when its engine, what it reads and its memory are there. Memory is granted
 // in the order of the sequence. What was built must be within the budget. Engines that share a
-// processor take no less than they work together.
-func (e *evaluator) simulate(s *state) int64 {
+// processor take no less than they work together. It ends as soon as it is seen that a limit is
+// passed, and returns a time above that.
+func (e *evaluator) simulate(s *state, limit int64) int64 {
 	n := len(e.seq)
 	e.begin, e.end = sized(e.begin, n), sized(e.end, n)
 	e.copyIn, e.copyEnd = sized(e.copyIn, len(e.stays)), sized(e.copyEnd, len(e.stays))
@@ -86,6 +87,9 @@ func (e *evaluator) simulate(s *state) int64 {
 		e.execute(&r, p)
 		e.depart(s, &r, p)
 		e.release(&r, p)
+		if least := r.device + e.clock[n] - e.clock[p+1]; least > limit {
+			return least
+		}
 	}
 	e.timeDev, e.timeIn, e.timeOut = r.device, r.in, r.out
 	e.onHost(s, &r, int32(len(e.ops))-1)
@@ -201,7 +205,7 @@ func (e *evaluator) drained(j int32) int64 {
 	va := &e.values[y.value]
 	switch {
 	case va.leaf >= 0:
-		if e.writes(e.seq[y.last], y.value) {
+		if e.ops[e.seq[y.last]].updates(y.value) {
 			return e.backEnd[va.leaf]
 		}
 		return 0
@@ -211,9 +215,9 @@ func (e *evaluator) drained(j int32) int64 {
 	return 0
 }
 
-// writes reports whether an operation updates a value.
-func (e *evaluator) writes(i, v int32) bool {
-	for _, w := range e.ops[i].writes {
+// updates reports whether an operation updates a value.
+func (o *op) updates(v int32) bool {
+	for _, w := range o.writes {
 		if w == v {
 			return true
 		}

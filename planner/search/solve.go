@@ -2,7 +2,7 @@ package search
 
 import (
 	"context"
-	"math"
+	"sync"
 )
 
 // Budget is how many bytes a plan may need: of the device, its arena's high-water
@@ -20,9 +20,6 @@ type Options struct {
 	// Spare, if not nil, says by node how many bytes of the budget are left free while its
 	// operation runs: where packing has found no room for what is there.
 	Spare []int64
-	// Rehome moves variables one by one, once a state is found, to where a step takes less time.
-	// That is as good a search as without, but another one: addresses may be harder to pack.
-	Rehome bool
 	// NoRecompute and NoSwap exclude these actions. Variables and inputs are
 	// streamed all the same.
 	NoRecompute, NoSwap bool
@@ -50,18 +47,61 @@ func (pr *Problem) Solve(ctx context.Context, b Budget, o Options,
 	warm ...*Decision) (*Decision, error) {
 	s := newSearch(ctx, pr, b, o)
 	s.warm(warm)
-	s.portfolio()
-	if s.best != nil && !s.free() {
-		s.tails()
-		if o.Rehome {
-			s.rehome()
-		}
+	if s.begin() {
 		s.local()
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return s.fallback(s.decision(), warm), nil
+}
+
+// SolveTwice is Solve, and the same search with variables moved one by one, once a state is found,
+// to where a step takes less time. That is as good a search, but another one: addresses may be
+// harder to pack. Both begin alike, which is done once; if that leaves nothing to search, or
+// nothing is moved, both are one decision.
+func (pr *Problem) SolveTwice(ctx context.Context, b Budget,
+	o Options) (plain, rehomed *Decision, err error) {
+	s := newSearch(ctx, pr, b, o)
+	if !s.begin() {
+		d := s.decision()
+		return d, d, ctx.Err()
+	}
+	var local sync.WaitGroup
+	t, alike := s.fork(), make(chan bool, 1)
+	local.Go(func() {
+		found := t.best
+		t.rehome()
+		if alike <- t.best == found; t.best != found {
+			t.local()
+			rehomed = t.decision()
+		}
+	})
+	s.local()
+	plain = s.decision()
+	if local.Wait(); <-alike {
+		rehomed = plain // what comes after is the same search
+	}
+	return plain, rehomed, ctx.Err()
+}
+
+// begin finds a state, and reports whether a local search may find a faster one.
+func (s *search) begin() bool {
+	s.portfolio()
+	if s.best == nil || s.free() {
+		return false
+	}
+	s.tails()
+	return true
+}
+
+// fork is a search of its own that goes on from where this one is.
+func (s *search) fork() *search {
+	t := newSearch(s.ctx, s.Problem, s.budget, s.opts)
+	copy(t.pinned, s.pinned)
+	t.best, t.time, t.moves = s.best.clone(), s.time, s.moves
+	t.count, t.effort = s.count, s.effort
+	return t
 }
 
 // Tighten adapts a decision to another budget, a little smaller than its own, in a
@@ -125,12 +165,25 @@ func (e *evaluator) force(homes []bool) {
 // never and more the further it is from it.
 func (e *evaluator) evaluate(s *state) int64 {
 	e.build(s)
+	return e.built(s, never)
+}
+
+// built is evaluate of the state that was built last, but that a step which takes longer than a
+// limit may be said to take any time above the limit: then the tables are of no use.
+func (e *evaluator) built(s *state, limit int64) int64 {
 	if e.peak > e.budget.Device {
 		return never + e.peak - e.budget.Device
 	}
+	mayExceed := e.hostMost > e.budget.Host && e.hostBound(s) > e.budget.Host
+	if mayExceed {
+		limit = never // whether it fits is known once all is simulated
+	}
+	if least := e.clock[len(e.seq)]; least > limit {
+		return least
+	}
 	e.plan()
-	t := e.simulate(s)
-	if e.budget.Host < math.MaxInt64 && e.hostBound(s) > e.budget.Host {
+	t := e.simulate(s, limit)
+	if mayExceed {
 		if over := e.hostPeak(s) - e.budget.Host; over > 0 {
 			return never + over
 		}
