@@ -15,9 +15,13 @@
 //
 // The device's memory is one allocation of exactly the plan's peak, and addresses in it are
 // the plan's. The host's memory is pinned in the background, piece by piece, after it was
-// mapped; the first copies wait for their pieces. What cuBLAS and cuDNN work
+// mapped; the first copies wait for their pieces. What a system does not let be pinned is copied
+// through a mebibyte that is, which was taken first: the goroutine that issues waits for each of
+// these copies, and no other stream is given anything meanwhile. What cuBLAS and cuDNN work
 // in is one more allocation a compute stream, of [Workspace] bytes: it is there beside the plan's
-// and must be counted to it.
+// and must be counted to it. What the libraries take besides, for handles and for what they load
+// for their first product, is not counted; but streams are started, and products computed in
+// them, before the plan's memory is taken, so that it is missing then or never.
 //
 // # Libraries
 //
@@ -61,7 +65,8 @@
 // # Errors
 //
 // A GPU tells of an error in a kernel with some later call, and does nothing after it until the
-// process ends its context. The error is that of the task that was issued when it came up;
-// with CUDA_LAUNCH_BLOCKING=1 in the environment the driver waits for each kernel, and it is
-// the task at fault.
+// process ends its context, which no library in it lets happen: a device that is opened later in
+// the process is refused ([BrokenError]). The error is that of the task that was issued when it
+// came up; with CUDA_LAUNCH_BLOCKING=1 in the environment the driver waits for each kernel, and it
+// is the task at fault.
 package cuda
