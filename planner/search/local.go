@@ -21,9 +21,9 @@ type walker struct {
 	blame  blame     // of the saved state
 }
 
-// patient is the part of a local search after which it ends if it has found nothing by then: where
-// one step is hardly slower than another, as if the link was never full, hours find nothing.
-const patient = 4
+// A local search ends if it has found nothing in its first part in four, and in so many steps:
+// where one step is hardly slower than another, as if the link was never full, hours find nothing.
+const hopeful, steadfast = 4, 100
 
 // local changes what is decided of a few values or of a group at random, and goes on
 // from there if the step is not much slower; how much is allowed falls from a fifth
@@ -42,7 +42,7 @@ func (s *search) local() {
 	}
 	first, found := s.count, s.best
 	for !s.spent(100) {
-		if s.best == found && s.count-first > (s.effort-first)/patient {
+		if s.best == found && s.count-first > max((s.effort-first)/hopeful, steadfast) {
 			return
 		}
 		left := int64(s.effort-s.count) * 1000 / int64(s.effort-first+1)
