@@ -38,6 +38,7 @@ import (
 
 	"github.com/gomem/gomem/bench/internal/gauge"
 	"github.com/gomem/gomem/bench/internal/torch"
+	"github.com/gomem/gomem/bench/internal/turns"
 )
 
 type options struct {
@@ -48,6 +49,7 @@ type options struct {
 	size    string // of the models that are timed
 	threads []int
 	rounds  int
+	watch   func(peers ...int) *turns.Watch
 }
 
 func main() {
@@ -76,7 +78,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 		return options{}, err
 	}
 	o := options{cases: cases(smallest), python: *python, time: *timing, size: *size,
-		threads: []int{*threads}, rounds: *rounds}
+		threads: []int{*threads}, rounds: *rounds, watch: turns.NewWatch}
 	if *threads == 0 {
 		o.threads = slices.Compact([]int{runtime.GOMAXPROCS(0), 1})
 	}
@@ -110,7 +112,7 @@ func run(ctx context.Context, o options, w io.Writer) (err error) {
 		}
 	}()
 	if o.time {
-		return timeAll(ctx, o, p.About, w)
+		return timeAll(ctx, o, p, w)
 	}
 	return table(ctx, p, o.cases, w)
 }

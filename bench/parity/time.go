@@ -152,21 +152,21 @@ func timed(ctx context.Context, o options, c parityCase, threads int) (t timing,
 	}
 	var pids []int
 	for _, compiled := range []bool{false, true} {
-		p, err := startPeer(ctx, o.python)
-		if err != nil {
+		var p *peer
+		if p, err = startPeer(ctx, o.python); err != nil {
 			return t, err
 		}
 		defer func() { err = errors.Join(err, p.close()) }()
-		if err := torch.AtItsBest(p.BLAS); err != nil {
-			return t, err
+		err = p.start(mine.record, threads, compiled)
+		if compiled && err == nil {
+			_, _, err = p.step()
 		}
-		if err := p.start(mine.record, threads, compiled); err != nil {
-			return t, err
+		if compiled && err != nil {
+			t.uncompiled = err
+			continue
 		}
-		if compiled {
-			if _, _, t.uncompiled = p.step(); t.uncompiled != nil {
-				continue
-			}
+		if err != nil {
+			return t, err
 		}
 		sides, pids = append(sides, p.step), append(pids, p.PID())
 	}
@@ -175,7 +175,7 @@ func timed(ctx context.Context, o options, c parityCase, threads int) (t timing,
 	if t.apart, err = warm(sides); err != nil {
 		return t, err
 	}
-	t.rounds, err = turns.Take(ctx, o.rounds, turns.NewWatch(pids...), untold(sides)...)
+	t.rounds, err = turns.Take(ctx, o.rounds, o.watch(pids...), untold(sides)...)
 	return t, err
 }
 
@@ -211,10 +211,13 @@ func untold(sides []func() (time.Duration, float64, error)) []turns.Side {
 	return list
 }
 
-// timeAll times the models and prints a row for each.
-func timeAll(ctx context.Context, o options, about string, w io.Writer) error {
+// timeAll times the models beside a PyTorch at its best, as p is one, and prints a row for each.
+func timeAll(ctx context.Context, o options, p *peer, w io.Writer) error {
+	if err := torch.AtItsBest(p.BLAS); err != nil {
+		return err
+	}
 	fmt.Fprintf(w, "%s %s/%s, %s, beside %s, size %s, medians of %d rounds, load %s\n\n",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, gauge.Processor(), about, o.size,
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, gauge.Processor(), p.About, o.size,
 		o.rounds, gauge.Load())
 	fmt.Fprintf(w, "| model | threads | gomem ms | PyTorch ms | compiled ms | gomem / PyTorch's "+
 		"better | of processor time | losses differ by | disturbed |\n|---|%s\n",

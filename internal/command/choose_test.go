@@ -63,7 +63,7 @@ func TestDeviceIsChosen(t *testing.T) {
 		"no compiler":   {[]string{all[0], all[2]}, "", "", "no CUDA compiler: ", ""},
 		"no products":   {all[:2], "", "", "no cuBLAS: ", ""},
 		"full": {libraries: all, set: "EMU_MEM", to: "1048576", refuses: "emulated has 1.0 MiB " +
-			"of 1.0 MiB free, and 1.7 MiB are needed: end what else uses it, lower " +
+			"of 1.0 MiB free, and 32.0 MiB are needed: end what else uses it, lower " +
 			"--device-memory, or use --device cpu"},
 	} {
 		t.Run(name, func(t *testing.T) {
