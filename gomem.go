@@ -98,7 +98,7 @@ func Open(p *Planned, o Options) (*Session, error) {
 			logPlan(o.Logger, p.Targets[i].Name, r)
 		}
 	}
-	s := &Session{graph: p.Model, planned: p, opened: time.Now()}
+	s := &Session{graph: p.Model, planned: p.Chosen(), opened: time.Now()}
 	err := s.open(o)
 	if err == nil && Computes(o.Device) {
 		err = s.initialize(o.Seed, !o.NoInitialize)

@@ -31,6 +31,9 @@ func TestWhatIsPlannedIsKnown(t *testing.T) {
 			asked = anyOptions(t)
 		}
 		asked.DeviceBytes = p.Peak(space.Device)
+		if rapid.Bool().Draw(t, "chosen alone") {
+			p = p.Chosen()
+		}
 		have, errHave := p.LeastOf(ctx, asked, space.Device)
 		want, errWant := LeastOf(ctx, g, asked, space.Device, targets...)
 		if have != want || errHave != nil || errWant != nil {

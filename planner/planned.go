@@ -27,7 +27,7 @@ type Planned struct {
 	rewritten string        // how
 	constants []fold.Change // that became or were constants on the way
 	by        Options       // but for the budgets
-	variants  []variant     // that there were to choose from; nil if nothing has been planned
+	variants  []variant     // that there were to choose from, and may be again; nil if not kept
 }
 
 // Plan decides how to run the targets of a graph, as Compile does, and takes no
@@ -158,17 +158,27 @@ func (p *Planned) LeastOf(ctx context.Context, o Options, of space.ID) (int64, e
 
 // again are the variants that are chosen from by some options: those that there were, made by now
 // or not, if the options are the same but for the budgets.
-func (p *Planned) again(o Options) ([]variant, error) {
-	if p.known(o) == nil {
-		return p.from.variantsBy(o)
+func (p *Planned) again(o Options) (list []variant, err error) {
+	known := p.known(o)
+	if list = slices.Clone(p.variants); known == nil || list == nil {
+		if list, err = p.from.variantsBy(o); err != nil {
+			return nil, err
+		}
 	}
-	list := slices.Clone(p.variants)
 	for i := range list {
-		if list[i].name == p.rewritten {
-			list[i].known = p
+		if known != nil && list[i].name == known.rewritten {
+			list[i].known = known
 		}
 	}
 	return list, nil
+}
+
+// Chosen is what has been planned without the other graphs that there were to choose from, each of
+// which may take as much memory as the one that was chosen: LeastOf makes them again.
+func (p *Planned) Chosen() *Planned {
+	chosen := *p
+	chosen.variants = nil
+	return &chosen
 }
 
 // known is what has been planned, if that was by the same options but for the budgets.
