@@ -277,7 +277,7 @@ func (o Options) Validate() error {
 
 // open makes the device for plans.
 func (o Options) open(p *Planned) (device.Device, error) {
-	profile, err := Simulated(o.Device)
+	profile, err := o.Profile()
 	switch {
 	case err != nil:
 		return nil, err

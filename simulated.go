@@ -44,20 +44,33 @@ func Simulated(device string) (*machine.Profile, error) {
 	return p, nil
 }
 
+// Profile is the machine that the device's name says, at its rates in the options' precision, or
+// nil if it is not simulated.
+func (o Options) Profile() (*machine.Profile, error) {
+	p, err := Simulated(o.Device)
+	return o.inPrecision(p), err
+}
+
+// inPrecision is a profile, if it is one, at its rates in the options' precision.
+func (o Options) inPrecision(p *machine.Profile) *machine.Profile {
+	if p != nil && o.Precision == precision.TF32 {
+		return p.InTF32()
+	}
+	return p
+}
+
 // machine is what has the prices that plans are made by; nil if nothing says.
 func (o Options) machine() machine.Machine {
 	if o.Machine != nil {
 		return o.Machine
 	}
-	p, err := Simulated(o.Device)
+	p, err := o.Profile()
 	if number, ok := GPU(o.Device); ok {
 		p, err = gpuPrices(number)
+		p = o.inPrecision(p)
 	}
-	switch {
-	case err != nil || p == nil:
+	if err != nil || p == nil {
 		return nil
-	case o.Precision == precision.TF32:
-		return p.InTF32()
 	}
 	return p
 }

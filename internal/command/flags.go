@@ -368,7 +368,7 @@ func (f deviceFlags) session(o gomem.Options) (gomem.Options, error) {
 			return o, fmt.Errorf("--disk %s: %w", o.Disk, bare(err))
 		}
 	}
-	if _, err := profileOf(f.Device); err != nil {
+	if _, err := profileOf(gomem.Options{Device: f.Device}); err != nil {
 		return o, misnamed(err)
 	}
 	if err := (gomem.Options{Device: f.Device}).Validate(); err != nil {

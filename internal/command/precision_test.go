@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -79,5 +80,24 @@ func TestBF16Resumes(t *testing.T) {
 	if o.status == 0 || !strings.Contains(o.stderr, "precision") ||
 		strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("in f32: %+v", o)
+	}
+}
+
+// TestPrecisionsHavePrices: on a simulated machine that knows precisions steps take less by them.
+func TestPrecisionsHavePrices(t *testing.T) {
+	var before float64
+	for _, precision := range []string{"f32", "tf32", "bf16"} {
+		o := invoke(t, "plan", "--model", "gpt", "--size", "s64", "--device", "sim:h100",
+			"--precision", precision, "--json")
+		var got struct {
+			Step float64 `json:"predicted_step_ms"`
+		}
+		if err := json.Unmarshal([]byte(o.stdout), &got); err != nil || o.status != exitOK {
+			t.Fatalf("%+v: %v", o, err)
+		}
+		if before > 0 && got.Step > 0.99*before {
+			t.Errorf("a step in %s takes %v ms, before it is %v", precision, got.Step, before)
+		}
+		before = got.Step
 	}
 }

@@ -15,14 +15,14 @@ import (
 // priced is options that plan a model by the prices of the machine that a device
 // stands for. All but simulated ones stand for the machine at hand.
 func (b *built) priced(o gomem.Options, device string) (gomem.Options, error) {
-	profile, err := profileOf(device)
+	o.Device, o.Model = device, b.model.Name
+	profile, err := profileOf(o)
 	if err != nil {
 		return o, err
 	}
 	if profile != nil {
 		o.Machine = profile
 	}
-	o.Device, o.Model = device, b.model.Name
 	if err := o.Validate(); err != nil {
 		return o, usagef("--device %s: %w", device, err)
 	}
@@ -77,9 +77,9 @@ func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options, calm
 	return o, err
 }
 
-// profileOf is the profile of a device that is known by one, or nil.
-func profileOf(device string) (*machine.Profile, error) {
-	p, err := gomem.Simulated(device)
+// profileOf is the profile of the options' device if it is known by one, or nil.
+func profileOf(o gomem.Options) (*machine.Profile, error) {
+	p, err := o.Profile()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("--%w", err)
 	}

@@ -19,7 +19,7 @@ import (
 // hand, on which what the plan does is measured.
 func pricer(ctx context.Context, w io.Writer, device string, p planned,
 	o gomem.Options) (machine.Machine, profile.Machine, error) {
-	rates, err := profileOf(device)
+	rates, err := profileOf(gomem.Options{Device: device, Precision: o.Precision})
 	if err != nil {
 		return nil, profile.Machine{}, err
 	}

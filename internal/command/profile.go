@@ -97,7 +97,7 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 // prices runs nothing.
 func (c *profileCmd) runsOn(o gomem.Options) (gomem.Options, error) {
 	device := c.deviceFlags
-	prices, err := profileOf(device.Device)
+	prices, err := profileOf(gomem.Options{Device: device.Device})
 	if err != nil {
 		return o, err
 	}

@@ -2,6 +2,7 @@ package laws_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
@@ -60,6 +62,44 @@ func TestSimulatedDevice(t *testing.T) {
 			t.Errorf("a step takes the same on %s as on %s", profile, other)
 		}
 		seen[want] = profile
+	}
+}
+
+// TestSimulatedTF32: a session in TF32 takes, on the clock of a simulated device, what plans in
+// TF32 say, which is less than in f32 where products are what takes time.
+func TestSimulatedTF32(t *testing.T) {
+	slow, err := machine.Named(machine.TitanX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow.Device.FLOPs, slow.TF32FLOPs = 1e7, 1e8
+	path := filepath.Join(t.TempDir(), "slow.json")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(slow.WriteJSON(file), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	m := randgraph.Synthetic(100)
+	target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
+	feeds := gomem.Feeds{m.Inputs[0]: gomem.NewTensor(m.Inputs[0].Type())}
+	var steps []time.Duration
+	for _, in := range []precision.Precision{precision.F32, precision.TF32} {
+		o := gomem.Options{Device: gomem.Sim + path, Policy: planner.Vanilla, Precision: in}
+		p, err := gomem.Plan(t.Context(), m.Graph, o, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := p.Results[0]
+		want := simulate.Simulate(r.Plan, p.Graph, r.Model).Step
+		if got := simulatedStep(t, p, o, 1, feeds); got != want {
+			t.Errorf("%s: a step takes %s on the device, %s in the simulation", in, got, want)
+		}
+		steps = append(steps, want)
+	}
+	if steps[1] > steps[0]/2 {
+		t.Errorf("steps take %v in f32 and TF32", steps)
 	}
 }
 
