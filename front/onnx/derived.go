@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
@@ -126,8 +127,12 @@ func (b *builder) derivedParameter(d *derived) graph.Value {
 // operand 2: filters times what the norm multiplies by, and a bias. It returns false, and the
 // operands as they are, where there is no such norm, or the network is trained.
 func (n *node) scaled(axis int) (filters, bias value, ok bool) {
-	norm, name := n.normAfter(), n.own(1)
-	if norm == nil || name == "" || n.has(2) && !n.in[2].fixed() || !n.isF32(1) {
+	name := n.own(1)
+	if name == "" || n.has(2) && !n.in[2].fixed() || !n.isF32(1) {
+		return filters, bias, false
+	}
+	norm := n.normAfter(axis)
+	if norm == nil {
 		return filters, bias, false
 	}
 	shift, eps := norm.own(2), norm.float("epsilon", 1e-5)
@@ -162,20 +167,29 @@ func (n *node) isF32(i int) bool {
 	return err == nil && t.DType == graph.F32
 }
 
-// normAfter is the norm that alone reads the node's result, if all else that it reads is fixed, and
-// it uses averages.
-func (n *node) normAfter() *node {
+// normAfter is the norm that alone reads the node's result, if all else that it reads is fixed, a
+// number of each of the filters' channels along an axis, and it uses averages and gives nothing
+// else. What is no such norm is computed, or refused, by itself.
+func (n *node) normAfter(axis int) *node {
 	readers := n.b.net.readers[n.Out[0]]
 	if n.b.call != nil || n.b.ctx.Training() || len(readers) != 1 || readers[0] == nil ||
 		operatorName(readers[0]) != "BatchNormalization" || len(readers[0].In) != 5 ||
-		readers[0].In[0] != n.Out[0] {
+		readers[0].In[0] != n.Out[0] || strings.Join(readers[0].Out[1:], "") != "" {
 		return nil
 	}
+	filters, err := n.in[1].kind()
+	if err != nil || axis >= filters.Rank() {
+		return nil
+	}
+	channels := tensor.Of(graph.F32, filters.Size(axis))
 	norm := &node{b: n.b, Node: readers[0], names: n.names, asked: map[string]bool{},
 		in: make([]operand, 5)}
 	for i, name := range norm.In[1:] {
 		norm.in[i+1], _ = n.names.find(name)
-		if !norm.isF32(i + 1) {
+		if !norm.in[i+1].fixed() {
+			return nil
+		}
+		if kind, err := norm.in[i+1].kind(); err != nil || !kind.Equal(channels) {
 			return nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomem/gomem"
@@ -113,6 +114,65 @@ func TestDerived(t *testing.T) {
 			if math.Abs(float64(got-v)) > most {
 				t.Errorf("element %d of result %d is %v, want %v", i, k, got, v)
 			}
+		}
+	}
+}
+
+// TestNormsThatStay: a norm whose operands are not one number of each channel is refused by its own
+// name, whether or not filters are before it, and one of which more is read is not in them.
+func TestNormsThatStay(t *testing.T) {
+	for name, c := range map[string]struct {
+		scale []int
+		more  string // another result of the norm
+		want  string
+	}{
+		"one number":      {[]int{1}, "", `node BatchNormalization "z": operand 1 is f32[1]`},
+		"too few":         {[]int{3}, "", `node BatchNormalization "z": operand 1 is f32[3]`},
+		"a matrix":        {[]int{2, 2}, "", `node BatchNormalization "z": operand 1 is f32[2 2]`},
+		"a result beside": {[]int{4}, "mean'", ""},
+	} {
+		g := &onnx.Graph{Name: "stays",
+			Inputs:  []*onnx.Value{described("x", tensor.Of(tensor.F32, 1, 3, 5, 5))},
+			Outputs: []*onnx.Value{described("z", tensor.Of(tensor.F32, 1, 4, 3, 3))}}
+		weight := func(name string, sizes ...int) {
+			v := tensor.New(tensor.Of(tensor.F32, sizes...))
+			for i := range v.F32() {
+				v.F32()[i] = float32(i%5) + 0.5
+			}
+			g.Initializers = append(g.Initializers, onnx.Of(name, v))
+		}
+		weight("w", 4, 3, 3, 3)
+		weight("s", c.scale...)
+		outs := []string{"z"}
+		if c.more != "" {
+			outs = append(outs, c.more)
+			g.Outputs = append(g.Outputs, described(c.more, tensor.Of(tensor.F32, 4)))
+		}
+		for _, of := range []string{"b", "m", "v"} {
+			weight(of, 4)
+		}
+		g.Nodes = []*onnx.Node{exportedNode("Conv", nil, []string{"x", "w"}, []string{"y"}),
+			exportedNode("BatchNormalization", nil, []string{"y", "s", "b", "m", "v"}, outs)}
+		m := onnx.Model{IRVersion: exportedIR, Graph: g,
+			Opsets: []onnx.Opset{{Version: exportedVersion}}}
+		path := filepath.Join(t.TempDir(), "stays.onnx")
+		if err := os.WriteFile(path, m.Encode(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		net, err := Open(path, Options{Untrained: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := nn.NewModel()
+		ys := net.Apply(model.Evaluation(), net.Inputs(model)...)
+		err = model.Err()
+		switch {
+		case c.want == "" && (err != nil || len(ys) != len(outs) ||
+			len(model.Graph.Variables()) != 5):
+			t.Errorf("%s: %d results, %d variables, %v", name, len(ys),
+				len(model.Graph.Variables()), err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
 }

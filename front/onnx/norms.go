@@ -198,6 +198,14 @@ func batchNorm(n *node) {
 		return
 	}
 	scale, bias, mean, variance := n.wide(1), n.wide(2), n.wide(3), n.wide(4)
+	if x.Type().Rank() < 2 {
+		fail("operand 0 is %s, which has no channels", x.Type())
+	}
+	for i, v := range []value{scale, bias, mean, variance} {
+		if t := v.Type(); t.Rank() != 1 || t.Size(0) != x.Type().Size(1) {
+			fail("operand %d is %s: want a number of each of %d channels", i+1, t, x.Type().Size(1))
+		}
+	}
 	if !train || !n.b.ctx.Training() {
 		y := ops.BatchNormInference(x, scale, bias, mean, variance, eps)
 		n.give(n.narrow(y), n.x(3), n.x(4))
