@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,20 +74,26 @@ var errNoCompiler = errors.New("there is no g++ to compile kernels for this mach
 // for that.
 func hostFlags() []string {
 	flags := []string{"-std=c++17", "-O1", "-ffp-contract=off", "-w", "-pthread"}
-	if longtest.Enabled() {
+	if longtest.Enabled() && !watched {
 		flags = append(flags, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 	}
 	return flags
 }
 
+// watched is whether kernels tell of every access to memory: EMU_RACES.
+var watched = os.Getenv("EMU_RACES") != ""
+
 // buildHost compiles the program, unless a test before has: it is kept by its content.
 func buildHost() (path string, err error) {
-	compiler, err := exec.LookPath("g++")
-	if err != nil {
+	if _, err := exec.LookPath("g++"); err != nil {
 		return "", errNoCompiler
 	}
 	text, flags := hostSource(), hostFlags()
-	sum := sha256.Sum256(fmt.Append([]byte(text), flags))
+	watcher, kernels := emu.Watcher(), slices.Clone(flags)
+	if watched {
+		kernels = append(kernels, strings.Fields("-Og "+emu.RaceFlags)...) // built in half the time
+	}
+	sum := sha256.Sum256(fmt.Append([]byte(text+watcher), kernels))
 	path = filepath.Join(os.TempDir(), fmt.Sprintf("gomem-kernels-%d-%x", os.Getuid(), sum[:12]))
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
@@ -96,15 +103,24 @@ func buildHost() (path string, err error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	source, made := filepath.Join(dir, "host.cpp"), filepath.Join(dir, "host")
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+	in := func(name string) string { return filepath.Join(dir, name) }
+	err = errors.Join(os.WriteFile(in("host.cpp"), []byte(text), 0o600),
+		os.WriteFile(in("watch.cpp"), []byte(watcher), 0o600))
+	steps := [][]string{append(kernels, "-c", "-o", in("host.o"), in("host.cpp")),
+		append(flags, "-o", in("host"), in("host.o"), in("watch.cpp"))}
+	for _, args := range steps {
+		if err != nil {
+			return "", err
+		}
+		var out []byte
+		if out, err = exec.Command("g++", args...).CombinedOutput(); err != nil {
+			err = fmt.Errorf("the kernels do not compile: %v\n%s", err, out)
+		}
+	}
+	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command(compiler, append(flags, "-o", made, source)...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("the kernels do not compile: %v\n%s", err, out)
-	}
-	return path, os.Rename(made, path)
+	return path, os.Rename(in("host"), path)
 }
 
 // startHost starts the process; it ends with the test's. Where GOMEM_GPU is set, it is the
@@ -163,6 +179,37 @@ func needHost(t testing.TB) *host {
 	return h
 }
 
+// grant says which memory commands may touch, and whether they may read it before they write it:
+// any other is nobody's where accesses are watched.
+func (h *host) grant(operands, others []spot) error {
+	if !watched || h.gpu != nil {
+		return nil
+	}
+	list := []uint64{uint64(len(operands) + len(others))}
+	for _, s := range operands {
+		list = append(list, s.from, s.to-s.from, 1)
+	}
+	for _, s := range others {
+		list = append(list, s.from, s.to-s.from, 0)
+	}
+	message, err := encoding.Append([]byte{'m'}, encoding.LittleEndian, list)
+	if err != nil {
+		return err
+	}
+	_, err = h.ask(message)
+	return err
+}
+
+// ask sends a message; the answer is a line, without its end.
+func (h *host) ask(message []byte) (string, error) {
+	_, _ = h.to.Write(message)
+	if err := h.to.Flush(); err != nil {
+		return "", err
+	}
+	answer, err := h.answers.ReadString('\n')
+	return strings.TrimSuffix(answer, "\n"), err
+}
+
 // run runs a command.
 func (h *host) run(c cuda.Command) error {
 	if h.gpu != nil {
@@ -187,12 +234,8 @@ func (h *host) run(c cuda.Command) error {
 	case cuda.Fill:
 		put(uint8('f'), c.Addr, c.Words, uint64(c.Word))
 	}
-	_, _ = h.to.Write(message.Bytes())
-	if err := h.to.Flush(); err != nil {
-		return err
-	}
-	answer, err := h.answers.ReadString('\n')
-	if err == nil && answer != "\n" {
+	answer, err := h.ask(message.Bytes())
+	if err == nil && answer != "" {
 		err = fmt.Errorf("%+v: %s", c, answer)
 	}
 	if errors.Is(err, io.EOF) {

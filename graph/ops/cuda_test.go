@@ -70,6 +70,9 @@ func (s Sample) onCUDA(t testing.TB, h *host, in []tensor.View, m memory, over i
 		c.Out = append(c.Out, place(ty))
 	}
 	c.Scratch = place(tensor.Of(tensor.U8, int(cuda.ScratchOf(s.Op, s.In, types)))).Addr
+	if err := h.grant(r.blocks[:len(in)], r.blocks[len(in):]); err != nil {
+		t.Fatal(err)
+	}
 	commands, err := cuda.Commands(s.Op, &c)
 	if err != nil {
 		t.Fatal(err)

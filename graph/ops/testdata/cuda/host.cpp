@@ -30,6 +30,34 @@ static void put(char *p, int64_t i, bool half, float x) {
 	((uint16_t *)p)[i] = (uint16_t)(u >> 16);
 }
 
+#ifdef EMU_RACES
+// row tells of n elements of a matrix's row i, of those of column i if they are step apart.
+static bool row(uint64_t p, int64_t i, int64_t n, int64_t ld, bool across, bool half, emu::Kind k) {
+	int64_t size = half ? 2 : 4;
+	if (!across) return emu::touch((char *)p + size * i * ld, size * n, k);
+	for (int64_t j = 0; j < n; j++)
+		if (!emu::touch((char *)p + size * (i + j * ld), size, k)) return false;
+	return true;
+}
+
+// told tells of what a product touches.
+static bool told(GemmCommand g) {
+	for (int64_t z = 0; z < g.batch; z++) {
+		bool ok = true;
+		for (int64_t i = 0; i < g.m && ok; i++)
+			ok = row(g.a, i, g.k, g.lda, g.trans_a, g.half_in, emu::READ) &&
+				(!g.beta || row(g.c, i, g.n, g.ldc, false, g.half_out, emu::READ)) &&
+				row(g.c, i, g.n, g.ldc, false, g.half_out, emu::WRITE);
+		for (int64_t i = 0; i < g.n && ok; i++)
+			ok = row(g.b, i, g.k, g.ldb, !g.trans_b, g.half_in, emu::READ);
+		if (!ok) return false;
+		g.a += g.stride_a * (g.half_in ? 2 : 4), g.b += g.stride_b * (g.half_in ? 2 : 4);
+		g.c += g.stride_c * (g.half_out ? 2 : 4);
+	}
+	return true;
+}
+#endif
+
 static void multiply(const GemmCommand &g) {
 	for (int64_t i = 0; i < g.batch; i++) {
 		int in = g.half_in ? 2 : 4, out = g.half_out ? 2 : 4;
@@ -63,6 +91,9 @@ static bool launch(char *err, size_t room) {
 	if (!get(args.data(), args.size())) return false;
 	for (auto &k : kernels)
 		if (!strcmp(k.name, name)) {
+#ifdef EMU_RACES
+			emu::begin({0, {}, name, std::string(args.data(), args.size())});
+#endif
 			k.run(args.data(), args.size(), head, head[6], head[8], err, room);
 			return true;
 		}
@@ -76,17 +107,46 @@ int main(int, char **argv) {
 	void *want = (void *)strtoull(argv[3], nullptr, 0);
 	void *at = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
 	if (at != want) return 2;
+#ifdef EMU_RACES
+	emu::watching = emu::watcher();
+	emu::own((uintptr_t)at, size, emu::GUARDED);
+	emu::grant((uintptr_t)at, 64, true);
+#endif
 	for (char kind; get(&kind, 1);) {
 		char err[512] = "";
+#ifdef EMU_RACES
+		if (kind != 'm') emu::begin({0, {}, "a command", ""});
+#endif
 		if (kind == 'k') {
 			if (!launch(err, sizeof err)) return 3;
 		} else if (kind == 'g') {
 			GemmCommand g;
 			if (!get(&g, sizeof g)) return 3;
+#ifdef EMU_RACES
+			if (!told(g)) snprintf(err, sizeof err, "%s", emu::watcher()->error.c_str());
+			else
+#endif
 			multiply(g);
+		} else if (kind == 'm') {
+			uint64_t n, s[3];
+			if (!get(&n, sizeof n)) return 3;
+#ifdef EMU_RACES
+			emu::revoke((uintptr_t)at);
+#endif
+			for (; n; n--) {
+				if (!get(s, sizeof s)) return 3;
+#ifdef EMU_RACES
+				emu::grant(s[0], s[1], s[2]);
+#endif
+			}
 		} else {
 			uint64_t f[3];
 			if (!get(f, sizeof f)) return 3;
+#ifdef EMU_RACES
+			if (!emu::touch((void *)f[0], 4 * f[1], emu::WRITE))
+				snprintf(err, sizeof err, "%s", emu::watcher()->error.c_str());
+			else
+#endif
 			for (uint64_t i = 0; i < f[1]; i++) ((uint32_t *)f[0])[i] = (uint32_t)f[2];
 		}
 		answer(err);

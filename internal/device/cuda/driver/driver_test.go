@@ -48,6 +48,8 @@ type machine struct {
 	s    *driver.Stream
 	mod  *driver.Module
 	free []func() error
+
+	unbind func() // nil once it is closed
 }
 
 func open(t *testing.T) *machine {
@@ -57,20 +59,27 @@ func open(t *testing.T) *machine {
 	m := &machine{t: t}
 	m.GPU, err = d.Open(0)
 	ok(t, err)
-	unbind := m.Bind()
+	m.unbind = m.Bind()
 	m.s, err = m.Stream()
 	ok(t, err)
-	t.Cleanup(func() {
-		var errs []error
-		for _, f := range append(m.free, m.s.Close, m.Close) {
-			errs = append(errs, f())
-		}
-		unbind()
-		if err := errors.Join(errs...); err != nil && !t.Failed() {
-			t.Log("close:", err)
-		}
-	})
+	t.Cleanup(m.end)
 	return m
+}
+
+// end closes the machine, unless it is closed.
+func (m *machine) end() {
+	if m.unbind == nil {
+		return
+	}
+	var errs []error
+	for _, f := range append(m.free, m.s.Close, m.Close) {
+		errs = append(errs, f())
+	}
+	m.unbind()
+	m.unbind = nil
+	if err := errors.Join(errs...); err != nil && !m.t.Failed() {
+		m.t.Log("close:", err)
+	}
 }
 
 func ok(t testing.TB, err error) {

@@ -6,7 +6,8 @@
 // that what lacks a wait really races. Device memory starts as NaN and has pages around it
 // that nobody may touch; copies are checked against what is allocated and what is pinned;
 // calls from a thread without a context, of a handle without a workspace and of a kernel with
-// other arguments than it has are refused.
+// other arguments than it has are refused. If asked to, it watches every access to memory, and
+// finds what lacks a barrier or an event whether that did harm or not.
 //
 // What it does not show: speed, tensor cores, the order of memory between blocks, the
 // diagnostics of NVRTC, and inline PTX.
@@ -29,16 +30,43 @@ import (
 //go:embed src
 var embedded embed.FS
 
-//go:embed src/kernel.h
-var kernelHeader string
-
-//go:embed src/builtins.h
-var builtins string
-
 // Header is what the text of kernels is compiled behind: after it, EMU_KERNEL(name) makes a
 // function name__emu of a kernel, which launches it.
-func Header() string {
-	return strings.Replace(kernelHeader, "#include \"builtins.h\"\n", builtins, 1)
+func Header() string { return whole("kernel.h") }
+
+// RaceFlags are what Header and kernels are compiled with so that they tell a watcher of every
+// access to memory; they must not be linked with them, but with the text of Watcher, which is
+// compiled without.
+//
+//go:embed src/race.flags
+var RaceFlags string
+
+// Watcher is the text of what finds races, and reads of what nobody wrote.
+func Watcher() string { return whole("watch.cpp") }
+
+// whole is the text of a file with all that it includes of this folder, each once.
+func whole(name string) string {
+	seen := map[string]bool{}
+	var expand func(name string) string
+	expand = func(name string) string {
+		data, err := embedded.ReadFile("src/" + name)
+		if err != nil {
+			panic(err) // the files are of one commit
+		}
+		var b strings.Builder
+		for line := range strings.Lines(string(data)) {
+			file, ok := strings.CutPrefix(line, "#include \"")
+			switch file = strings.TrimSuffix(file, "\"\n"); {
+			case !ok:
+				b.WriteString(line)
+			case !seen[file]:
+				seen[file] = true
+				b.WriteString(expand(file))
+			}
+		}
+		return b.String()
+	}
+	return expand(name)
 }
 
 // library is the file's name as a driver's; the others are links to it.
@@ -58,7 +86,9 @@ const library = "libcuda.so.1"
 // EMU_FIRST, bytes that cuBLAS takes for a handle and for what it loads at first; EMU_HURRY, how
 // much faster than the clock the times of events pass; EMU_PINS, bytes of the host that can be
 // pinned; EMU_STICKY, which has errors outlive their context; EMU_ARCHS, compute capabilities that
-// kernels are compiled for, "80 90"; EMU_INIT, what cuInit returns; EMU_VERSION of CUDA.
+// kernels are compiled for, "80 90"; EMU_INIT, what cuInit returns; EMU_VERSION of CUDA;
+// EMU_RACES, which has every access to memory watched, as watch.h says: races of threads, of blocks
+// and of streams, and what is read that nobody wrote, are errors of the launch.
 //
 // Where GOMEM_GPU is set, tests have the machine's GPU instead: the folder is that of
 // GOMEM_CUDA_PATH, or none, and libraries are where they usually are.
@@ -123,8 +153,8 @@ func Build() (string, error) {
 // compile makes the libraries of the sources in a folder.
 func compile(dir string) error {
 	cmd := exec.Command("g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden",
-		"-o", library, "driver.cpp", "graph.cpp", "nvrtc.cpp", "cublas.cpp", "cudnn.cpp", "-ldl",
-		"-lpthread")
+		"-o", library, "driver.cpp", "graph.cpp", "nvrtc.cpp", "cublas.cpp", "cudnn.cpp",
+		"watch.cpp", "races.cpp", "-ldl", "-lpthread")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("the emulated GPU cannot be built: %w\n%s", err, out)

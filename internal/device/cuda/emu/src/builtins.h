@@ -2,7 +2,7 @@
 #pragma once
 
 #define __syncthreads() emu::syncthreads(__LINE__)
-#define __syncwarp(...) emu::syncwarp()
+#define __syncwarp(...) emu::syncwarp(true)
 #define __threadfence() ((void)0)
 #define __threadfence_block() ((void)0)
 #define __trap() emu::fail("trap")
@@ -30,7 +30,14 @@ inline unsigned __ballot_sync(unsigned, int p) {
 }
 inline int __any_sync(unsigned m, int p) { return __ballot_sync(m, p) != 0; }
 
-template <class T, class F> T emu_atomic(T *p, F f) {
+#ifndef EMU_RACES
+namespace emu {
+enum Kind { ATOMIC };
+inline void touched(const void *, size_t, Kind) {}
+}
+#endif
+template <class T, class F> __attribute__((no_sanitize("thread"))) T emu_atomic(T *p, F f) {
+	emu::touched(p, sizeof *p, emu::ATOMIC);
 	T old, now;
 	__atomic_load(p, &old, __ATOMIC_SEQ_CST);
 	do

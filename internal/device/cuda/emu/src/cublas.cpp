@@ -79,6 +79,13 @@ struct Matrix {
 		if (size() == 2) u = x != x ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1);
 		memcpy(place(z, i, j), (char *)&u + 4 - size(), size());
 	}
+	// touches appends what a product touches of matrix z: its columns, or rows if it is transposed.
+	void touches(std::vector<Touch> &all, int z, long long rows, long long cols,
+			emu::Kind kind) const {
+		if (trans) std::swap(rows, cols);
+		for (long long j = 0; j < cols; j++)
+			all.push_back({p + size() * (z * stride + j * ld), size() * rows, kind});
+	}
 	// whole reports whether rows × columns of every matrix are device memory.
 	bool whole(long long rows, long long cols, int batch) const {
 		if (trans) std::swap(rows, cols);
@@ -124,6 +131,14 @@ API int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int 
 	// parts of a long sum are added up in bfloat16, unless that is forbidden
 	bool reduced = Ct == R_16BF && !(h->math & 16);
 	return push(h->stream, [=] {
+		std::vector<Touch> all;
+		for (int z = 0; z < batch && settings.races; z++) {
+			a.touches(all, z, m, k, emu::READ);
+			b.touches(all, z, k, n, emu::READ);
+			if (y != 0) c.touches(all, z, m, n, emu::READ);
+			c.touches(all, z, m, n, emu::WRITE);
+		}
+		watched("a product", "", all, [=] {
 		for (int z = 0; z < batch; z++)
 			for (int j = 0; j < n; j++)
 				for (int i = 0; i < m; i++) {
@@ -134,6 +149,7 @@ API int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int 
 					}
 					c.set(z, i, j, x * s + (y != 0 ? y * c.at(z, i, j) : 0));
 				}
+		});
 	});
 }
 

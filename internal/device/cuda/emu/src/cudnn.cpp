@@ -145,7 +145,12 @@ static int run(Dnn *h, const float *alpha, const float *beta, Four x, void *px, 
 		!on_device((uintptr_t)px, x.bytes()) || !on_device((uintptr_t)pf, f.bytes()) ||
 		!on_device((uintptr_t)py, y.bytes()))
 		return BAD_PARAM;
+	std::vector<Touch> all{{work, room, emu::WRITE}};
+	for (auto &t : {Touch{px, x.bytes(), emu::READ}, {pf, f.bytes(), emu::READ},
+			{py, y.bytes(), emu::READ}})
+		all.push_back({t.p, t.n, t.p == made ? emu::WRITE : emu::READ});
 	return push(h->stream, [=] {
+		watched("a convolution", "", all, [=] {
 		memset(work, 0xff, room);
 		memset(made, 0, shape.bytes());
 		std::vector<float> vx = wide(x, px), vf = wide(f, pf), vy = wide(y, py);
@@ -167,6 +172,7 @@ static int run(Dnn *h, const float *alpha, const float *beta, Four x, void *px, 
 									else ey += ex * ef;
 								}
 		store(shape, made, made == px ? vx : made == pf ? vf : vy);
+		});
 	}) ? 1 : 0;
 }
 API int cudnnConvolutionForward(Dnn *h, const float *alpha, Four *x, void *px, Four *f, void *pf,

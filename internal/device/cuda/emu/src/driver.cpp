@@ -17,6 +17,7 @@ static bool loaded;                             // what a context keeps for libr
 static int retained, made;            // contexts; streams of this context
 static std::atomic<long long> launched{0}; // kernels of this context
 static std::atomic<int> sticky{0};    // an error of work that ran
+static std::mutex texts;              // guards its text
 static std::string sticky_text;
 static std::vector<Stream *> streams;
 static thread_local bool current;
@@ -40,7 +41,7 @@ bool on_device(uintptr_t p, size_t n) {
 }
 
 void fault(int code, const std::string &why) {
-	std::lock_guard<std::mutex> g(mu);
+	std::lock_guard<std::mutex> g(texts);
 	if (sticky) return;
 	sticky_text = why;
 	sticky = code;
@@ -50,7 +51,8 @@ Result usable() { return current ? sticky.load() : INVALID_CONTEXT; }
 
 // ---- streams and events ----------------------------------------------------------------
 
-Stream::Stream(int number) : random(settings.seed + number), thread([this] { run(); }) {}
+Stream::Stream(int n)
+	: random(settings.seed + n), number(n + 1), thread([this] { run(); }) {}
 
 void Stream::run() {
 	for (;;) {
@@ -85,7 +87,7 @@ static Result put(Stream *s, Node n) {
 		return OK;
 	}
 	std::lock_guard<std::mutex> l(s->m);
-	s->queue.push_back(std::move(n.work));
+	s->queue.push_back(dated(s, std::move(n.work)));
 	s->cv.notify_all();
 	return OK;
 }
@@ -110,6 +112,7 @@ API Result cuStreamCreate(Stream **s, unsigned flags) {
 API Result cuStreamDestroy_v2(Stream *s) {
 	if (!current) return INVALID_CONTEXT;
 	s->wait();
+	follows(nullptr, date(s));
 	{
 		std::lock_guard<std::mutex> l(s->m);
 		s->stop = true;
@@ -131,6 +134,7 @@ struct Event {
 	std::mutex m;
 	std::condition_variable cv;
 	uint64_t recorded = 0, reached = 0;
+	emu::Clock clock; // of what was recorded last
 	double at = 0;
 	bool timed;
 };
@@ -152,6 +156,11 @@ static uint64_t latest(const Ref &e) {
 	return e->recorded;
 }
 
+static emu::Clock dated(const Ref &e) {
+	std::lock_guard<std::mutex> l(e->m);
+	return e->clock;
+}
+
 API Result cuEventCreate(Ref **e, unsigned flags) {
 	CONTEXT;
 	*e = new Ref(std::make_shared<Event>());
@@ -171,6 +180,7 @@ API Result cuEventRecord(Ref *h, Stream *s) {
 	{
 		std::lock_guard<std::mutex> l(e->m);
 		n = ++e->recorded;
+		e->clock = date(s);
 	}
 	return push(s, [=] {
 		std::lock_guard<std::mutex> l(e->m);
@@ -184,18 +194,23 @@ API Result cuStreamWaitEvent(Stream *s, Ref *h, unsigned) {
 	UNCAPTURED;
 	Ref e = *h;
 	uint64_t n = latest(e);
+	follows(s, dated(e));
 	return push(s, [=] { await(e, n); });
 }
 
 API Result cuEventQuery(Ref *e) {
 	UNCAPTURED;
 	std::lock_guard<std::mutex> l((*e)->m);
-	return (*e)->reached >= (*e)->recorded ? OK : NOT_READY;
+	if ((*e)->reached < (*e)->recorded) return NOT_READY;
+	follows(nullptr, (*e)->clock);
+	return OK;
 }
 
 API Result cuEventSynchronize(Ref *e) {
 	UNCAPTURED;
+	emu::Clock c = dated(*e);
 	await(*e, latest(*e));
+	follows(nullptr, c);
 	return sticky;
 }
 
@@ -266,7 +281,7 @@ API Result cuDevicePrimaryCtxRetain(void **c, int device) {
 			env("CAPTURE", ""), atoi(env("CONV_LACKS", "0").c_str()),
 			atoi(env("CONV_FAILS", "0").c_str()), atoll(env("HANDLE", "0").c_str()),
 			atoll(env("FIRST", "0").c_str()), atof(env("HURRY", "1").c_str()),
-			atoll(env("PINS", "0").c_str())};
+			atoll(env("PINS", "0").c_str()), env("RACES", "") != ""};
 		made = 0;
 		launched = 0;
 	}
@@ -303,7 +318,11 @@ API Result cuCtxSynchronize() {
 		std::lock_guard<std::mutex> g(mu);
 		all = streams;
 	}
-	for (auto s : all) s->wait();
+	for (auto s : all) {
+		emu::Clock c = date(s);
+		s->wait();
+		follows(nullptr, c);
+	}
 	return sticky;
 }
 
@@ -327,7 +346,7 @@ API Result cuGetErrorName(int e, const char **p) {
 
 API Result cuGetErrorString(int e, const char **p) {
 	static thread_local std::string s;
-	std::lock_guard<std::mutex> g(mu);
+	std::lock_guard<std::mutex> g(texts);
 	s = sticky && e == sticky ? sticky_text : "emulated";
 	*p = s.c_str();
 	return OK;
@@ -378,6 +397,7 @@ API Result cuMemAlloc_v2(uint64_t *p, size_t n) {
 	memset(b + page, 0xff, mapped(n));
 	*p = (uintptr_t)b + page;
 	dev[*p] = n;
+	known(*p, n, emu::DEVICE);
 	dev_used += n;
 	return OK;
 }
@@ -388,6 +408,7 @@ API Result cuMemFree_v2(uint64_t p) {
 	std::lock_guard<std::mutex> g(mu);
 	auto it = dev.find(p);
 	if (it == dev.end()) return INVALID_VALUE;
+	unknown(p);
 	munmap((char *)p - page, mapped(it->second) + 2 * page);
 	dev_used -= it->second;
 	dev.erase(it);
@@ -406,13 +427,30 @@ API Result cuMemHostRegister_v2(void *p, size_t n, unsigned) {
 	}
 	if (settings.pins && (long long)sum > settings.pins) return OUT_OF_MEMORY;
 	pinned[(uintptr_t)p] = n;
+	known((uintptr_t)p, n, emu::HOST);
 	return OK;
 }
 
 API Result cuMemHostUnregister(void *p) {
 	if (!current) return INVALID_CONTEXT;
 	std::lock_guard<std::mutex> g(mu);
-	return pinned.erase((uintptr_t)p) ? sticky.load() : INVALID_VALUE;
+	if (!pinned.erase((uintptr_t)p)) return INVALID_VALUE;
+	unknown((uintptr_t)p);
+	return sticky;
+}
+
+static bool move(void *dst, const void *src, size_t n) {
+	return watched("a copy", "", {{src, n, emu::READ}, {dst, n, emu::WRITE}},
+		[=] { memmove(dst, src, n); });
+}
+
+// set is a fill by bytes. Where accesses are watched, bytes of ones count as not written: that is
+// what tests fill memory with that is to be written.
+static bool set(uint64_t d, unsigned char v, size_t n) {
+	return watched("a fill", "", {{(void *)d, n, emu::WRITE}}, [=] {
+		memset((void *)d, v, n);
+		if (v == 0xff && settings.races) emu::forget(d, n);
+	});
 }
 
 // One registered range, one copy: CUDA refuses one that spans two.
@@ -422,7 +460,7 @@ static Result copy(uintptr_t dst, bool to_device, uintptr_t src, size_t n, Strea
 		if (!inside(to_device ? dev : pinned, dst, n) || !inside(to_device ? pinned : dev, src, n))
 			return INVALID_VALUE;
 	}
-	return push(s, [=] { memmove((void *)dst, (void *)src, n); });
+	return push(s, [=] { move((void *)dst, (void *)src, n); });
 }
 
 API Result cuMemcpyHtoDAsync_v2(uint64_t d, const void *h, size_t n, Stream *s) {
@@ -438,34 +476,34 @@ API Result cuMemcpyDtoHAsync_v2(void *h, uint64_t d, size_t n, Stream *s) {
 API Result cuMemcpyHtoD_v2(uint64_t d, const void *h, size_t n) {
 	UNCAPTURED;
 	if (!on_device(d, n)) return INVALID_VALUE;
-	memmove((void *)d, h, n);
-	return OK;
+	return move((void *)d, h, n) ? OK : sticky.load();
 }
 
 API Result cuMemcpyDtoH_v2(void *h, uint64_t d, size_t n) {
 	UNCAPTURED;
 	if (!on_device(d, n)) return INVALID_VALUE;
-	memmove(h, (void *)d, n);
-	return OK;
+	return move(h, (void *)d, n) ? OK : sticky.load();
 }
 
 API Result cuMemsetD8_v2(uint64_t d, unsigned char v, size_t n) {
 	UNCAPTURED;
 	if (!on_device(d, n)) return INVALID_VALUE;
-	memset((void *)d, v, n);
-	return OK;
+	return set(d, v, n) ? OK : sticky.load();
 }
 
 API Result cuMemsetD8Async(uint64_t d, unsigned char v, size_t n, Stream *s) {
 	CONTEXT;
 	if (!on_device(d, n)) return INVALID_VALUE;
-	return push(s, [=] { memset((void *)d, v, n); });
+	return push(s, [=] { set(d, v, n); });
 }
 
 API Result cuMemsetD32Async(uint64_t d, unsigned v, size_t n, Stream *s) {
 	CONTEXT;
 	if (d % 4 || !on_device(d, 4 * n)) return INVALID_VALUE;
-	return push(s, [=] { std::fill_n((unsigned *)d, n, v); });
+	return push(s, [=] {
+		watched("a fill", "", {{(void *)d, 4 * n, emu::WRITE}},
+			[=] { std::fill_n((unsigned *)d, n, v); });
+	});
 }
 
 // ---- modules and kernels ---------------------------------------------------------------
@@ -496,6 +534,9 @@ API Result cuModuleLoadData(Module **m, const char *image) {
 	void *library = whole ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
 	unlink(path);
 	if (!library) return NO_BINARY;
+	auto watch = (void (*)(emu::Watcher *))dlsym(library, "emu_watch");
+	if (!watch == settings.races) return NO_BINARY; // compiled for the other way
+	if (watch) watch(emu::watcher());
 	*m = new Module{library, {}};
 	return OK;
 }
@@ -538,9 +579,11 @@ API Result cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, un
 	if (capturing && !f->ran) return capturing->capture->broken = true, CAPTURE_UNSUPPORTED;
 	f->ran = true;
 	return launch(s, f->name, [=] {
-		char err[512];
-		if (f->entry(args.data(), args.size(), dims.data(), shared, settings.order, err,
-				sizeof err))
-			fault(LAUNCH_FAILED, "kernel " + f->name + ": " + err);
+		watched("kernel " + f->name, args, {}, [&] {
+			char err[512];
+			if (f->entry(args.data(), args.size(), dims.data(), shared, settings.order, err,
+					sizeof err))
+				fault(LAUNCH_FAILED, "kernel " + f->name + ": " + err);
+		});
 	});
 }

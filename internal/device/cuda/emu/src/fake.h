@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "watch.h"
+
 #define API extern "C" __attribute__((visibility("default")))
 typedef int Result;
 enum {
@@ -51,6 +53,7 @@ struct Settings {
 	                         // loads for the first product of a context
 	double hurry;            // HURRY: how much faster than the clock events' times pass
 	long long pins;          // PINS: bytes of the host that can be pinned, 0 is all
+	bool races;              // RACES: accesses are watched
 };
 extern Settings settings;
 
@@ -74,6 +77,8 @@ struct Stream {
 	bool busy = false, stop = false;
 	Graph *capture = nullptr; // what is given goes there
 	std::mt19937 random;
+	unsigned number;  // from 1
+	emu::Clock clock; // of what it was given
 	std::thread thread;
 
 	explicit Stream(int number);
@@ -86,6 +91,26 @@ Result push(Stream *s, std::function<void()> work);
 
 // launch is push for a kernel.
 Result launch(Stream *s, const std::string &kernel, std::function<void()> work);
+
+// dated is work that a stream is given now.
+std::function<void()> dated(Stream *s, std::function<void()> work);
+// date is what has happened once all work that a stream was given is done; follows has a stream's
+// next work, or that of the host, come after that.
+emu::Clock date(Stream *s);
+void follows(Stream *s, const emu::Clock &c);
+
+// watched does work that touches what it says, or tells the watcher of itself, and is false if that
+// must not be.
+struct Touch {
+	const void *p;
+	size_t n;
+	emu::Kind kind;
+};
+bool watched(const std::string &name, const std::string &args, const std::vector<Touch> &touches,
+	const std::function<void()> &work);
+// known and unknown say what memory is watched.
+void known(uintptr_t p, size_t n, emu::Memory m);
+void unknown(uintptr_t p);
 
 // take is whether there were so many bytes of device memory; give gives them back.
 bool take(long long bytes);

@@ -14,6 +14,14 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+#ifdef EMU_RACES
+#include "watch.h"
+#define EMU_LOCAL // launches come one after the other
+#define EMU_WATCHED(call) if (emu::watching) emu::watching->call
+#else
+#define EMU_LOCAL thread_local
+#define EMU_WATCHED(call)
+#endif
 
 #define __global__
 #define __device__
@@ -45,6 +53,7 @@ struct Fiber {
 	char *stack;
 	dim3 tid;
 	unsigned lane, warp;
+	const unsigned *fences; // of its warp
 	bool done;
 	const char *wait; // what it waits in
 	int line;         // of the barrier
@@ -52,6 +61,8 @@ struct Fiber {
 
 struct Warp {
 	unsigned live, arrived, gen;
+	unsigned fences; // barriers that order memory
+	bool fencing;    // those who arrived wait in one
 	uint64_t slot[32];
 };
 
@@ -67,8 +78,11 @@ struct Block {
 	void *arg;
 	std::string error;
 };
-inline thread_local Block *block;
-inline thread_local Fiber *self;
+inline EMU_LOCAL Block *block;
+inline EMU_LOCAL Fiber *self; // while it runs
+#ifdef EMU_RACES
+inline Watcher *watching;
+#endif
 
 // emu_switch saves the callee-saved registers and changes stacks.
 #if defined(__x86_64__)
@@ -118,6 +132,19 @@ inline std::string place(const dim3 &p) {
 	for (;;) yield();
 }
 
+// All threads of a block, or of a warp, have come to a barrier.
+inline void met(Block &b) {
+	b.arrived = 0;
+	b.gen++;
+	EMU_WATCHED(barrier());
+}
+inline void met(Warp &w) {
+	w.arrived = 0;
+	w.gen++;
+	w.fences += w.fencing;
+	w.fencing = false;
+}
+
 // A barrier of the block. Threads that have ended do not count, as on a GPU.
 inline void syncthreads(int line) {
 	Block *b = block;
@@ -128,8 +155,7 @@ inline void syncthreads(int line) {
 			std::to_string(line));
 	unsigned gen = b->gen;
 	if (++b->arrived == b->live) {
-		b->arrived = 0;
-		b->gen++;
+		met(*b);
 		return;
 	}
 	self->wait = "__syncthreads";
@@ -138,12 +164,13 @@ inline void syncthreads(int line) {
 	self->wait = nullptr;
 }
 
-inline void syncwarp() {
+// A barrier of a warp; exchanges have it, too, but do not order memory.
+inline void syncwarp(bool fence = false) {
 	Warp &w = block->warps[self->warp];
 	unsigned gen = w.gen;
+	w.fencing |= fence;
 	if (++w.arrived == w.live) {
-		w.arrived = 0;
-		w.gen++;
+		met(w);
 		return;
 	}
 	self->wait = "an exchange of its warp";
@@ -162,6 +189,12 @@ template <class T> T exchange(T v, unsigned from, unsigned width) {
 	syncwarp();
 	return r;
 }
+
+#ifdef EMU_RACES
+} // namespace emu
+#include "hooks.h"
+namespace emu {
+#endif
 
 // order is the order in which threads run between two barriers, and blocks: 0 forward, 1
 // backward, 2 scattered; of the last, not all of n come.
@@ -186,27 +219,22 @@ inline void start(Block &b) {
 		f.tid = {i % b.dim.x, i / b.dim.x % b.dim.y, i / b.dim.x / b.dim.y};
 		f.lane = i % 32;
 		f.warp = i / 32;
+		f.fences = &b.warps[f.warp].fences;
 		b.warps[f.warp].live++;
 	}
 }
 
 // Stacks are handed out when a thread first runs and taken back when it ends, so a kernel
 // without barriers needs one.
-inline thread_local std::vector<char *> stacks;
+inline EMU_LOCAL std::vector<char *> stacks;
 
 inline void leave(Block &b, Fiber &f) {
 	stacks.push_back(f.stack);
 	b.done++;
 	b.live--;
-	if (b.live && b.arrived == b.live) {
-		b.arrived = 0;
-		b.gen++;
-	}
+	if (b.live && b.arrived == b.live) met(b);
 	Warp &w = b.warps[f.warp];
-	if (--w.live && w.arrived == w.live) {
-		w.arrived = 0;
-		w.gen++;
-	}
+	if (--w.live && w.arrived == w.live) met(w);
 }
 
 // step runs a thread to its next wait, and reports whether that changed anything.
@@ -223,6 +251,7 @@ inline bool step(Block &b, Fiber &f) {
 	}
 	self = &f;
 	emu_switch(&b.main_sp, f.sp);
+	self = nullptr;
 	bool moved = first || f.wait != wait || f.line != line || b.warps[f.warp].gen != gen;
 	if (b.error.empty() && f.done) leave(b, f);
 	return moved;
@@ -302,12 +331,14 @@ int launch(void (*k)(A...), const char *args, size_t size, dim3 grid, dim3 dim, 
 	b.entry = entry;
 	b.arg = &c;
 	b.shared = (char *)(((uintptr_t)room.data() + 63) & ~(uintptr_t)63);
+	EMU_WATCHED(grid(fixed(), Span{(uintptr_t)b.shared, (uintptr_t)b.shared + shared}));
 	uint64_t total = (uint64_t)grid.x * grid.y * grid.z;
 	for (uint64_t j = 0; j < total; j++) {
 		uint64_t i = mode == 1 ? total - 1 - j : j;
 		b.idx = {(unsigned)(i % grid.x), (unsigned)(i / grid.x % grid.y),
 			(unsigned)(i / grid.x / grid.y)};
 		memset(b.shared, 0xff, shared); // NaN: shared memory starts undefined
+		EMU_WATCHED(block());
 		run_block(b, mode);
 		if (!b.error.empty()) {
 			snprintf(err, errn, "%s", b.error.c_str());

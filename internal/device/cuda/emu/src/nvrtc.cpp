@@ -13,7 +13,7 @@ enum { INVALID_OPTION = 5, COMPILATION = 6 };
 
 API int nvrtcVersion(int *major, int *minor) {
 	*major = 13;
-	*minor = 0;
+	*minor = getenv("EMU_RACES") && *getenv("EMU_RACES"); // what is compiled is something else, then
 	return 0;
 }
 
@@ -88,14 +88,20 @@ API int nvrtcCompileProgram(Program *p, int n, const char *const *options) {
 	std::string base = std::string(dir) + "/kernels";
 	std::ofstream(base + ".cpp") << "#include \"kernel.h\"\n#line 1 \"kernels\"\n" << p->source
 		<< "\n" << entries(p->source);
-	std::string command = settings.compiler + " -shared -fPIC -I'" + settings.headers + "' -o '" +
-		base + ".so' '" + base + ".cpp' >'" + base + ".log' 2>&1";
+	std::string out = " >>'" + base + ".log' 2>&1", from = base + ".cpp", command;
+	if (settings.races) { // linked without what it is compiled with
+		from = base + ".o";
+		command = settings.compiler + " -c -fPIC '@" + settings.headers + "/race.flags' -I'" +
+			settings.headers + "' -o '" + from + "' '" + base + ".cpp'" + out + " && ";
+	}
+	command += settings.compiler + " -shared -fPIC -I'" + settings.headers + "' -o '" + base +
+		".so' '" + from + "'" + out;
 	int rc = system(command.c_str());
 	p->log = contents(base + ".log");
 	std::string code = contents(base + ".so");
 	uint64_t size = code.size();
 	p->image = std::string(ptx ? "EMUPTX.." : "EMUCUBIN") + std::string((char *)&size, 8) + code;
-	for (const char *end : {".cpp", ".so", ".log"}) unlink((base + end).c_str());
+	for (const char *end : {".cpp", ".o", ".so", ".log"}) unlink((base + end).c_str());
 	rmdir(dir);
 	return rc ? COMPILATION : 0;
 }
