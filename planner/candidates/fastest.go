@@ -141,8 +141,8 @@ func (s *Search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Dr
 }
 
 // solve is the fastest plan that is found for a target, or nil. All orders are searched at
-// once, with variables moved one by one and without; those that promise hardly more than what is
-// packed already are not packed.
+// once, with variables moved one by one and without. What promises the most is packed first, and
+// those that promise hardly more than what is packed already are not packed.
 func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
 	homes []bool) (*Drawn, error) {
 	decisions, err := s.decisions(ctx, problems, o, homes)
@@ -150,8 +150,8 @@ func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
 		return nil, err
 	}
 	c := NewContest[*Drawn](s.sketches.prices)
-	for i, d := range decisions {
-		x := problems[i%len(problems)]
+	for _, i := range byPromise(decisions) {
+		d, x := decisions[i], problems[i%len(problems)]
 		named := &Drawn{title: x.title(o, s.sketches.prices), rehomed: i >= len(problems)}
 		if d != nil && unpromising(c, d) {
 			s.log.slow(named.name(), d.Time(), c.Limit())
@@ -170,6 +170,24 @@ func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
 		c.Add(WeightOf(f), f)
 	}
 	return c.Best(), nil
+}
+
+// byPromise is the places of decisions, the fastest first, and last those that there are not.
+func byPromise(decisions []*search.Decision) []int {
+	places := make([]int, len(decisions))
+	for i := range places {
+		places[i] = i
+	}
+	promised := func(d *search.Decision) time.Duration {
+		if d == nil {
+			return Never
+		}
+		return d.Time()
+	}
+	slices.SortStableFunc(places, func(a, b int) int {
+		return cmp.Compare(promised(decisions[a]), promised(decisions[b]))
+	})
+	return places
 }
 
 // decisions are what is found for problems in turn; and after that, unless only a draft is wanted,
