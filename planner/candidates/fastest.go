@@ -91,7 +91,7 @@ func (s *Search) fastest() ([]*Drawn, error) {
 	longest := s.longest()
 	for _, homes := range [][]bool{s.homes(), make([]bool, s.Graph.Len())} {
 		all, err := s.agreeing(problems, longest, homes)
-		if all != nil || err != nil {
+		if all != nil || s.beaten > 0 || err != nil {
 			return all, err
 		}
 	}
@@ -121,18 +121,26 @@ func (s *Search) longest() int {
 	return best
 }
 
-// agreeing is the plans of all targets with variables where one of them decides.
+// agreeing is the plans of all targets with variables where one of them decides, or nil: if some
+// target has none, or if all together would take no less than the limit.
 func (s *Search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Drawn, error) {
 	plans := make([]*Drawn, len(s.each))
+	others := s.onDevice() // what the others take at least, or take
 	for k := range s.each {
 		i := (first + k) % len(s.each)
 		start := time.Now()
-		f, err := s.each[i].solver.solve(s.ctx, problems[i], s.Options, homes)
+		others -= s.each[i].onDevice()
+		f, least, err := s.each[i].solver.solve(s.ctx, problems[i], s.Options, homes,
+			s.Limit-others)
 		s.each[i].took += time.Since(start)
 		if f == nil || err != nil {
+			if least > 0 {
+				s.beaten = least + others
+			}
 			return nil, err
 		}
 		plans[i] = f
+		others += f.time
 		if homes == nil {
 			homes = f.decision.Resident()
 		}
@@ -142,12 +150,13 @@ func (s *Search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Dr
 
 // solve is the fastest plan that is found for a target, or nil. All orders are searched at
 // once, with variables moved one by one and without. What promises the most is packed first, and
-// those that promise hardly more than what is packed already are not packed.
-func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
-	homes []bool) (*Drawn, error) {
+// those that promise hardly more than what is packed already are not packed, nor those that promise
+// no less than a limit: if only these are left, it is what they take at least.
+func (s *solver) solve(ctx context.Context, problems []*problem, o Options, homes []bool,
+	limit time.Duration) (f *Drawn, least time.Duration, err error) {
 	decisions, err := s.decisions(ctx, problems, o, homes)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	c := NewContest[*Drawn](s.sketches.prices)
 	for _, i := range byPromise(decisions) {
@@ -157,9 +166,14 @@ func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
 			s.log.slow(named.name(), d.Time(), c.Limit())
 			continue
 		}
+		if d != nil && d.Time() >= limit {
+			s.log.slow(named.name(), d.Time(), limit)
+			least = cmp.Or(least, d.Time())
+			continue
+		}
 		f, err := s.packed(ctx, x, d, o, homes)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if f == nil {
 			s.log.note(Entry{Candidate: named.name(), Fate: unsolved(d)})
@@ -169,7 +183,7 @@ func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
 		s.log.drawn(f, fits)
 		c.Add(WeightOf(f), f)
 	}
-	return c.Best(), nil
+	return c.Best(), least, nil
 }
 
 // byPromise is the places of decisions, the fastest first, and last those that there are not.

@@ -21,6 +21,7 @@ type targetSearch struct {
 	took     time.Duration
 	answers  map[asked]lower.Need          // of others than were packed, as much as was asked
 	outlooks map[Candidate]outlook.Outlook // of candidates, their prefetch being how far it reaches
+	times    map[Candidate]time.Duration   // of candidates that were drawn, at least
 }
 
 // find is the most relaxed plan by the candidates that a target may take alone, or nil.
@@ -110,13 +111,19 @@ const mostRoom = 8
 func (j *targetSearch) spread(f *Drawn, limit time.Duration) *Drawn {
 	k, budgets := f.sketch, f.options.Budgets()
 	least := k.Time(j.sketches.prices)
+	j.times[f.Candidate] = least
 	if least >= limit {
 		j.log.slow(f.name(), least, limit)
 		return nil
 	}
 	c := NewContest[*Drawn](j.sketches.prices)
+	quickest := Never
 	take := func() {
-		if t := k.Time(j.sketches.prices); k.Need.Within(budgets) && t < limit {
+		if !k.Need.Within(budgets) {
+			return
+		}
+		t := k.Time(j.sketches.prices)
+		if quickest = min(quickest, t); t < limit {
 			spread := *f
 			spread.sketch, spread.time = k.Clone(), t
 			c.Add(WeightOf(&spread), &spread)
@@ -142,10 +149,12 @@ func (j *targetSearch) spread(f *Drawn, limit time.Duration) *Drawn {
 	switch {
 	case best != nil:
 		j.log.drawn(best, fits)
-	case !k.Need.Within(budgets):
+	case quickest == Never:
+		j.times[f.Candidate] = Never // whatever the limit
 		j.log.over(f.Candidate, k.Need, true)
 	default:
-		j.log.slow(f.name(), least, limit)
+		j.times[f.Candidate] = quickest
+		j.log.slow(f.name(), quickest, limit)
 	}
 	return best
 }

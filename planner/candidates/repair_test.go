@@ -22,7 +22,7 @@ func TestCondense(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := j.solver.solve(t.Context(), problems, s.Options, nil)
+	f, _, err := j.solver.solve(t.Context(), problems, s.Options, nil, Never)
 	if f == nil || err != nil {
 		t.Fatalf("no plan: %v", err)
 	}
