@@ -2,6 +2,7 @@ package split
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/gomem/gomem/graph"
@@ -43,8 +44,11 @@ func (s *Survey) Build(parts []int) (*Result, error) {
 	return r.pruned(s.fetches, s.updates)
 }
 
-// draft is Build, with parts that nothing reads.
+// draft is Build, with parts that nothing reads. The latest one is made once.
 func (s *Survey) draft(parts []int) (*Result, error) {
+	if s.latest != nil && slices.Equal(s.drafted, parts) {
+		return s.latest, nil
+	}
 	if len(parts) != len(s.regions) {
 		return nil, fmt.Errorf("split: %d numbers of parts for %d regions", len(parts),
 			len(s.regions))
@@ -58,8 +62,11 @@ func (s *Survey) draft(parts []int) (*Result, error) {
 	for i, r := range s.regions {
 		b.count[i] = min(parts[i], r.most)
 	}
-	b.build()
-	return b.out, b.err
+	if b.build(); b.err != nil {
+		return nil, b.err
+	}
+	s.drafted, s.latest = slices.Clone(parts), b.out
+	return b.out, nil
 }
 
 // rows are some rows of a value of the first graph that is not in parts.

@@ -25,6 +25,8 @@ type Survey struct {
 	regionOf []int32        // by node, or none
 	after    []graph.NodeID // by node: that it needs a segment whole, see needsWhole
 	reach    []reach        // by node
+	drafted  []int          // the parts of the latest draft
+	latest   *Result        // and the draft
 }
 
 const none = -1
