@@ -76,7 +76,7 @@ func (c choice) after(ctx context.Context, v variant, o Options) (choice, error)
 	if err != nil {
 		return c, err
 	}
-	if x.plans == nil && x.search.Beaten() == 0 {
+	if x.plans == nil && x.search.Beaten == 0 {
 		c.refused, c.others = append(c.refused, x.search), append(c.others, x)
 		return c, nil
 	}
@@ -247,5 +247,5 @@ func (a *outcome) vanilla() bool { return a.plans != nil && a.plans[0].Policy() 
 // of operations need less, and what is updated on the host is there sooner.
 func (a *outcome) stalls(o Options) bool {
 	least := a.leastTime(o)
-	return max(candidates.StepTime(a.plans), a.search.Beaten()) > least+least/50
+	return max(candidates.StepTime(a.plans), a.search.Beaten) > least+least/50
 }

@@ -91,7 +91,7 @@ func (s *Search) fastest() ([]*Drawn, error) {
 	longest := s.longest()
 	for _, homes := range [][]bool{s.homes(), make([]bool, s.Graph.Len())} {
 		all, err := s.agreeing(problems, longest, homes)
-		if all != nil || s.beaten > 0 || err != nil {
+		if all != nil || s.Beaten > 0 || err != nil {
 			return all, err
 		}
 	}
@@ -135,7 +135,7 @@ func (s *Search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Dr
 		s.each[i].took += time.Since(start)
 		if f == nil || err != nil {
 			if least > 0 {
-				s.beaten = least + others
+				s.Beaten = least + others
 			}
 			return nil, err
 		}

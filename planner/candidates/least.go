@@ -103,14 +103,14 @@ func (l ladder) tightest() []Candidate { return l.last[len(l.last)-1:] }
 // disk; nil if there is none.
 func (s *Search) answer(q query) (*Minimum, error) {
 	straight, housed := parted(s.groups(q.candidates))
-	best, err := s.best(q, straight, nil)
+	best, err := q.best(s, straight, nil)
 	if err != nil || q.brief {
 		return best, err
 	}
-	if ok, err := s.settles(q); ok || err != nil {
+	if ok, err := q.settles(s); ok || err != nil {
 		return best, err
 	}
-	return s.best(q, housed, best)
+	return q.best(s, housed, best)
 }
 
 // parted are those groups that keep no variables on the device, and those that do.
@@ -127,7 +127,7 @@ func parted(groups []Group) (straight, housed []Group) {
 
 // settles reports whether the tightest candidates, which all targets may go by, answer what is
 // asked: variables on the device need no less of it ([Search.AtLeast]).
-func (s *Search) settles(q query) (bool, error) {
+func (q query) settles(s *Search) (bool, error) {
 	if q.of != space.Device {
 		return false, nil
 	}
@@ -141,7 +141,7 @@ func (s *Search) settles(q query) (bool, error) {
 }
 
 // best is the smallest budget with which targets go by some groups, or the best before.
-func (s *Search) best(q query, groups []Group, best *Minimum) (*Minimum, error) {
+func (q query) best(s *Search, groups []Group, best *Minimum) (*Minimum, error) {
 	list, err := s.hopeful(q, groups)
 	if err != nil {
 		return nil, err

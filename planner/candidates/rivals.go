@@ -96,7 +96,7 @@ func (j *targetSearch) grappler(ctx context.Context, o Options, limit time.Durat
 // Tuned has those plans take part beside some that do which the ladder comes to, if these are not
 // among them, and those that the rivals come to, TensorFlow's swapping last.
 func (s *Search) Tuned(c *Between, ladders bool) error {
-	if ladders && max(StepTime(c.Best()), s.beaten) > s.work() {
+	if ladders && max(StepTime(c.Best()), s.Beaten) > s.work() {
 		if err := c.rival(s, func(j *targetSearch, limit time.Duration) (*Drawn, error) {
 			return j.relaxedIn(s.ctx, j.ladder, limit)
 		}); err != nil {
@@ -234,8 +234,8 @@ func (j *targetSearch) relaxedIn(ctx context.Context, l ladder, limit time.Durat
 	return j.quickest(ctx, append(ahead(l.chain[k]), l.chain[k]), limit)
 }
 
-// hopeless reports whether it is known of a candidate, which has been drawn before, that it does not
-// fit, or takes no less than a limit.
+// hopeless reports whether it is known of a candidate, which has been drawn before, that it does
+// not fit, or takes no less than a limit.
 func (j *targetSearch) hopeless(w Candidate, limit time.Duration) bool {
 	if n, known := j.sketches.loads[w]; known && !n.Within(w.options.Budgets()) {
 		j.log.over(w, n, false)

@@ -22,7 +22,7 @@ type Search struct {
 	Targets []Target
 	After   *Search         // of the graph that rivals are refused before they have this one
 	Limit   time.Duration   // of steps of all targets: plans that take no less are of no use
-	beaten  time.Duration   // what plans take at least that are of no use; 0: none were given up
+	Beaten  time.Duration   // what plans take at least that Find gave up for that; 0: none
 	each    []*targetSearch // by target
 	order   []graph.NodeID  // leaves, by which should go to the disk first
 	known   []*Result       // by target, what has been planned; nil if nothing has
@@ -158,15 +158,11 @@ func (s *Search) Find() ([]*Drawn, error) {
 		return nil, nil
 	}
 	all, err := s.unspilled()
-	for level := 1; level < s.levels() && all == nil && s.beaten == 0 && err == nil; level++ {
+	for level := 1; level < s.levels() && all == nil && s.Beaten == 0 && err == nil; level++ {
 		all, err = s.spill(level)
 	}
 	return all, err
 }
-
-// Beaten is what steps take at least of plans that Find gave up, since they are no faster than its
-// limit; 0 if it has plans, or is refused.
-func (s *Search) Beaten() time.Duration { return s.beaten }
 
 // refused reports whether some operation alone touches more than the device has.
 func (s *Search) refused() bool {
@@ -214,7 +210,7 @@ func (s *Search) unspilled() ([]*Drawn, error) {
 	if c.Any() && s.Options.Draft {
 		return c.Best(), nil
 	}
-	if !c.Any() && s.beaten == 0 {
+	if !c.Any() && s.Beaten == 0 {
 		plans, err := s.conceded()
 		if plans == nil || err != nil {
 			return plans, err
@@ -225,7 +221,7 @@ func (s *Search) unspilled() ([]*Drawn, error) {
 		return nil, err
 	}
 	if c.Any() {
-		s.beaten = 0
+		s.Beaten = 0
 	}
 	return c.Best(), nil
 }
