@@ -43,8 +43,7 @@ func (c choice) passes(v variant, isLast bool) bool {
 }
 
 // after is the choice when a variant has been looked at. A look at one costs a search, so one whose
-// operations alone take as long as the best plans is left out, and one whose constants are folded
-// unless operations take less for it, since it needs no less memory.
+// operations alone take as long as the best plans is left out.
 func (c choice) after(ctx context.Context, v variant, o Options) (choice, error) {
 	p, err := v.graph()
 	if p == nil || err != nil {
@@ -55,8 +54,7 @@ func (c choice) after(ctx context.Context, v variant, o Options) (choice, error)
 		candidates.Note(ctx, "%s", x)
 	}
 	least := p.leastTime(o)
-	if c.best != nil && (c.want != next && v.rewrites() || v.name == asFolded) &&
-		least+least/20 >= c.best.leastTime(o) {
+	if c.want != next && v.rewrites() && least+least/20 >= c.best.leastTime(o) {
 		candidates.Note(ctx, "its operations take %dns, hardly less than those of the %s graph",
 			least.Nanoseconds(), c.best.rewritten)
 		if v.isCut() {
