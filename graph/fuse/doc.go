@@ -1,5 +1,5 @@
-// Package fuse makes one node of several: chains of elementwise operations, and
-// matrix products with the elementwise operations that follow them. Results stay
+// Package fuse makes one node of several: chains of elementwise operations, and matrix
+// products and convolutions with the elementwise operations that follow them. Results stay
 // the same to the bit; intermediate values never reach memory, and a step has
 // fewer launches.
 //
@@ -8,7 +8,7 @@
 // A node n takes over the operand that is computed last, v, if
 //
 //   - package ops has one operation that does what the two do: n is elementwise,
-//     v's producer is elementwise or a matrix product (see [ops.Fuse]);
+//     v's producer is elementwise, a matrix product or a convolution (see [ops.Fuse]);
 //   - n is all that reads v, and v is not fetched;
 //   - v is as large as n's result, and the two nodes belong to one phase; and
 //   - everything else that n reads is there whenever v's producer runs: it is a

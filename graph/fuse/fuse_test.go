@@ -60,6 +60,14 @@ func TestWhatIsFused(t *testing.T) {
 			func(p pieces) []graph.Value {
 				return []graph.Value{ops.Relu(ops.Add(ops.MatMul(p.x, p.w), p.row))}
 			}},
+		{"a convolution with bias, residual and activation", "relu=conv2d+add+add+relu",
+			func(p pieces) []graph.Value {
+				x := ops.ReshapeSizes(p.x, 1, 4, 2, 3)
+				y := ops.Conv2D(x, p.g.Variable("f", tensor.Of(graph.F32, 4, 4, 1, 1),
+					graph.Init{}), ops.Conv{})
+				bias := p.g.Variable("b", tensor.Of(graph.F32, 4, 1, 1), graph.Init{})
+				return []graph.Value{ops.Relu(ops.Add(ops.Add(y, bias), x))}
+			}},
 		{"dropout and residual", "add=matmul+dropout+add", func(p pieces) []graph.Value {
 			return []graph.Value{ops.Add(p.z, ops.Dropout(ops.MatMul(p.x, p.w), p.seed, 0.5, "d"))}
 		}},

@@ -116,13 +116,16 @@ func newProgram(c chain, in []tensor.View, out tensor.View) *program {
 
 // run computes the result on the pool's threads.
 func (p *program) run(threads *pool.Pool) {
-	threads.For(p.n, grain/max(1, int(p.N)), func(lo, hi int) {
-		w := workspaces.Get().(*workspace)
-		for at := lo; at < hi; at += tileSize {
-			p.tile(w, at, min(tileSize, hi-at), at == lo)
-		}
-		workspaces.Put(w)
-	})
+	threads.For(p.n, grain/max(1, int(p.N)), p.elements)
+}
+
+// elements computes elements lo … hi of the result.
+func (p *program) elements(lo, hi int) {
+	w := workspaces.Get().(*workspace)
+	for at := lo; at < hi; at += tileSize {
+		p.tile(w, at, min(tileSize, hi-at), at == lo)
+	}
+	workspaces.Put(w)
 }
 
 // tile computes n elements of the result. A single number is spread once, in

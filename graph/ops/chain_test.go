@@ -125,6 +125,40 @@ func TestLargeProducts(t *testing.T) {
 	}
 }
 
+// TestLargeConvolutions: so have convolutions, by every way that they are computed.
+func TestLargeConvolutions(t *testing.T) {
+	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
+	threads := pool.New(2)
+	defer threads.Close()
+	for _, s := range []Sample{
+		{Op: conv2D{Conv{Pad: SamePad(3)}.defaults()}, In: []graph.Type{f(2, 3, 100, 90),
+			f(60, 3, 3, 3)}},
+		{Op: conv2D{Conv{Pad: SamePad(3)}.defaults()}, In: []graph.Type{f(2, 3, 100, 90),
+			f(66, 3, 3, 3)}},
+		{Op: conv2D{Conv{}.defaults()}, In: []graph.Type{f(2, 3, 100, 90), f(60, 3, 1, 1)}},
+		{Op: conv2D{Conv{Groups: 3, Pad: SamePad(3)}.defaults()}, In: []graph.Type{
+			f(2, 3, 100, 90), f(60, 1, 3, 3)}},
+	} {
+		in := s.operands(3)
+		alone := s.compute(t, in, nil)
+		y := alone[0].Type
+		rest := []graph.Type{f(y.Size(1), 1, 1), y}
+		more := Sample{In: rest}.operands(5)
+		c := code(3, two(binary{add}, 0, 1), two(binary{add}, 2, ^0), one(function{silu}, ^1))
+		elements := Sample{Op: c, In: append([]graph.Type{y}, rest...)}
+		want := elements.compute(t, append(alone, more...), nil)
+		joined := Sample{Op: convChain{s.Op.(conv2D), c}, In: append(s.In, rest...)}
+		if len(want[0].Data) < epilogueBytes {
+			t.Fatalf("%s is too small to be finished block by block", y)
+		}
+		for _, p := range []*pool.Pool{nil, threads} {
+			if !same(joined.compute(t, append(in, more...), p), want) {
+				t.Errorf("%s of %s gives other bits", joined.Op, s.In)
+			}
+		}
+	}
+}
+
 // draw draws an elementwise operation on v and perhaps another value.
 func draw(t *rapid.T, v graph.Value, others []graph.Value) Application {
 	seed := others[4]
@@ -251,7 +285,7 @@ func TestBadChains(t *testing.T) {
 	for want, in := range map[string][]graph.Type{
 		"want 2 operands":         {f(3, 4)},
 		"inner dimensions differ": {f(3, 4), f(3, 4), f(4)},
-		"the product is f32[1 5]": {f(1, 4), f(4, 5), f(3, 5)},
+		"the matmul is f32[1 5]":  {f(1, 4), f(4, 5), f(3, 5)},
 	} {
 		if _, err := o.Infer(in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, have %v", want, err)

@@ -121,12 +121,15 @@ func (c Conv) filterGrad(x, dy graph.Value, w graph.Type) graph.Value {
 	return apply(convFilterGrad{c, w.Size(2), w.Size(3)}, x, dy)
 }
 
-func conv2DCPU(o conv2D, c *kernel.Call) error {
+func conv2DCPU(o conv2D, c *kernel.Call) error { return o.compute(c, nil) }
+
+// compute is the kernel; done, if there is one, is called for what is complete.
+func (o conv2D) compute(c *kernel.Call, done func(lo, hi int)) error {
 	s, err := o.shape([]graph.Type{c.In[0].Type, c.In[1].Type})
 	if err != nil {
 		return err
 	}
-	conv.Forward(c.Pool, s, c.In[0].F32(), c.In[1].F32(), c.Out[0].F32(), floats(c.Scratch))
+	conv.Forward(c.Pool, s, c.In[0].F32(), c.In[1].F32(), c.Out[0].F32(), floats(c.Scratch), done)
 	return nil
 }
 

@@ -71,6 +71,18 @@ func conv2DCUDA(o conv2D, c *cuda.Call) ([]cuda.Command, error) {
 	return convolved(c, cuda.Forward, s, c.In[0], c.In[1], c.Out[0], own), nil
 }
 
+// convChainCUDA is the convolution, and the chain over it in place.
+func convChainCUDA(o convChain, c *cuda.Call) ([]cuda.Command, error) {
+	images := *c
+	images.In = c.In[:2]
+	list, err := conv2DCUDA(o.Conv, &images)
+	if err != nil {
+		return nil, err
+	}
+	launch, err := o.Chain.launch(append([]cuda.Operand{c.Out[0]}, c.In[2:]...), c.Out[0])
+	return append(list, launch), err
+}
+
 func convInputGradCUDA(o convInputGrad, c *cuda.Call) ([]cuda.Command, error) {
 	s, err := o.shape(inF32(typesOf(c.In)))
 	if err != nil || pixelwise(s) {
@@ -137,12 +149,17 @@ func convFilterGradScratch(o convFilterGrad, in, out []graph.Type) int64 {
 
 func init() {
 	cuda.Register(conv2DCUDA, nil)
+	cuda.Register(convChainCUDA, nil)
 	cuda.Register(convInputGradCUDA, nil)
 	cuda.Register(convFilterGradCUDA, convFilterGradScratch)
-	cuda.Convolves(func(o conv2D, in, _ []graph.Type) (cuda.Conv, bool) {
+	forward := func(o conv2D, in, _ []graph.Type) (cuda.Conv, bool) {
 		s, err := o.shape(inF32(in))
 		c, ok := libraryConv(cuda.Forward, s, err, in[0])
 		return c, ok && !pixelwise(s)
+	}
+	cuda.Convolves(forward)
+	cuda.Convolves(func(o convChain, in, out []graph.Type) (cuda.Conv, bool) {
+		return forward(o.Conv, in[:2], out)
 	})
 	cuda.Convolves(func(o convInputGrad, in, _ []graph.Type) (cuda.Conv, bool) {
 		s, err := o.shape(inF32(in))

@@ -27,6 +27,10 @@ func TestCUDAChainsHaveTheBitsOfTheirOperations(t *testing.T) {
 			product := Sample{Op: o.MatMul, In: s.In[:2]}
 			made := product.onCUDA(t, h, in[:2], memory{poison: 0xff}, -1)
 			c, alone = o.Chain, append(made[:1:1], in[2:]...)
+		case convChain:
+			images := Sample{Op: o.Conv, In: s.In[:2]}
+			made := images.onCUDA(t, h, in[:2], memory{poison: 0xff}, -1)
+			c, alone = o.Chain, append(made[:1:1], in[2:]...)
 		default:
 			t.Skip("no chain")
 		}

@@ -9,8 +9,8 @@ type Application struct {
 }
 
 // Fuse is the application that computes what p and then c do, where operand v
-// of c is the result of p: a chain of elementwise operations, or a matrix product
-// followed by one. Its bits are those of the two. ok is false if there is no such
+// of c is the result of p: a chain of elementwise operations, or a matrix product or a
+// convolution followed by one. Its bits are those of the two. ok is false if there is no such
 // operation; whether the one there is accepts the operands' shapes, [Application.Type] says.
 func Fuse(p, c Application, v graph.Value) (fused Application, ok bool) {
 	tail, ok := chainOf(c)
@@ -21,18 +21,17 @@ func Fuse(p, c Application, v graph.Value) (fused Application, ok bool) {
 		code, in, ok := join(head, p.In, tail, c.In, v)
 		return Application{code, in}, ok
 	}
-	product, ok := productOf(p)
+	head, code, ok := leaderOf(p)
 	if !ok {
 		return fused, false
 	}
-	operands := append([]graph.Value{{}}, p.In[2:]...) // the product is not a value any more
-	code, in, ok := join(product.Chain, operands, tail, c.In, v)
+	operands := append([]graph.Value{{}}, p.In[2:]...) // its result is not a value any more
+	code, in, ok := join(code, operands, tail, c.In, v)
 	if !ok {
 		return fused, false
 	}
-	product.Chain = code
 	in = append([]graph.Value{p.In[0], p.In[1]}, in[1:]...)
-	return Application{product, in}, true
+	return Application{head.before(code), in}, true
 }
 
 // chainOf is an application as a chain.
@@ -45,17 +44,6 @@ func chainOf(a Application) (chain, bool) {
 		return chain{}, false
 	}
 	return single(e, len(a.In)), true
-}
-
-// productOf is an application as a product with a chain, which may be empty.
-func productOf(a Application) (matMulChain, bool) {
-	switch o := a.Op.(type) {
-	case matMul:
-		return matMulChain{MatMul: o, Chain: chain{Operands: 1}}, true
-	case matMulChain:
-		return o, true
-	}
-	return matMulChain{}, false
 }
 
 // Type is the type of the application's result; the zero type if the operation

@@ -40,6 +40,8 @@ type matMul struct {
 
 func (matMul) Name() string { return "matmul" }
 
+func (o matMul) before(c chain) graph.Op { return matMulChain{o, c} }
+
 // product is the geometry of one matMul.
 type product struct {
 	batch, m, n, k int

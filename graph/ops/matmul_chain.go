@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"fmt"
-
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
@@ -20,49 +18,19 @@ type matMulChain struct {
 
 func (o matMulChain) Name() string { return o.MatMul.Name() + "+" + o.Chain.Name() }
 
-// rest is the chain's operands: the product and what follows the matrices.
-func (matMulChain) rest(product graph.Type, in []graph.Type) []graph.Type {
-	return append([]graph.Type{product}, in[2:]...)
-}
-
 // Operations counts the product and the instructions.
 func (o matMulChain) Operations() int { return 1 + o.Chain.Operations() }
 
 func (o matMulChain) Infer(in []graph.Type) ([]graph.Type, error) {
-	product, err := o.MatMul.Infer(in[:min(2, len(in))])
-	if err != nil {
-		return nil, err
-	}
-	out, err := o.Chain.Infer(o.rest(product[0], in))
-	if err == nil && !out[0].SameShape(product[0]) {
-		return nil, fmt.Errorf("the product is %s, the result %s", product[0], out[0])
-	}
-	return out, err
+	return o.Chain.inferBehind(o.MatMul, in)
 }
 
 func (o matMulChain) Cost(in, out []graph.Type) graph.Cost {
-	cost := o.MatMul.Cost(in[:2], out)
-	cost.FLOPs += o.Chain.Cost(o.rest(out[0], in), out).FLOPs
-	cost.Bytes = bytes(in, out)
-	return cost
+	return o.Chain.costBehind(o.MatMul, in, out)
 }
 
-// VJP goes back through the chain, then through the product.
 func (o matMulChain) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
-	product := apply(o.MatMul, n.In[:2]...)
-	if !product.Valid() {
-		return none(len(n.In))
-	}
-	elements := n.Graph().Apply(o.Chain, append([]graph.Value{product}, n.In[2:]...)...)
-	if elements == nil {
-		return none(len(n.In))
-	}
-	grads := o.Chain.VJP(elements, dout)
-	matrices := none(2)
-	if grads[0].Valid() {
-		matrices = o.MatMul.VJP(product.Node, grads[:1])
-	}
-	return append(matrices, grads[1:]...)
+	return o.Chain.gradsBehind(o.MatMul, n, dout)
 }
 
 // epilogueBytes is the size from which a product's blocks are finished one by one,

@@ -206,7 +206,7 @@ func (o matMulChain) Cut(in, out []graph.Type) (graph.Cut, bool) {
 	if c, ok := o.MatMul.Cut(in[:2], out); !ok || c.Sums() {
 		return c, false
 	}
-	rest := o.rest(out[0], in)
+	rest := rest(out[0], in)
 	elements, ok := cutElements(rest, out, out[0].Rank()-1)
 	if !ok {
 		return elements, false

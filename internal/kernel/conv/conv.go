@@ -34,7 +34,11 @@ func ScratchGradInput(s Shape) int64 {
 // Forward computes y, the convolution of x and w. It panics if a slice is shorter
 // than the shape says or the scratch shorter than ScratchForward, whose contents
 // do not matter. All of y is written.
-func Forward(p *pool.Pool, s Shape, x, w, y, scratch []float32) {
+//
+// Done, if it is not nil, is called for every element of y once it is complete, in ranges from
+// lo to hi-1, while they are in the cache, and may change those. Calls are made by several
+// threads at once.
+func Forward(p *pool.Pool, s Shape, x, w, y, scratch []float32, done func(lo, hi int)) {
 	x, w, y = x[:s.in()], w[:s.filter()], y[:s.out()]
 	switch {
 	case s.Batch == 0:
@@ -45,14 +49,17 @@ func Forward(p *pool.Pool, s Shape, x, w, y, scratch []float32) {
 				x[g*in*s.pixels():], s.pixels(), s.InC*s.pixels(), 0, y[g*out*s.pixels():],
 				s.pixels(), s.OutC*s.pixels())
 		})
-		return
 	case s.few():
 		forwardFew(p, s, x, w, y, scratch)
+	default:
+		inC := s.InC / s.Groups
+		f := filter{w: w, dst: inC * s.taps(), src: s.taps()}
+		forwardPlan(s).way().run(p, f, x, y, scratch, done)
 		return
 	}
-	inC := s.InC / s.Groups
-	f := filter{w: w, dst: inC * s.taps(), src: s.taps()}
-	forwardPlan(s).way().run(p, f, x, y, scratch)
+	if done != nil {
+		p.For(s.out(), grain, done)
+	}
 }
 
 // GradInput computes dx, the gradient of x from dy, the gradient of y. It has the
@@ -72,7 +79,7 @@ func GradInput(p *pool.Pool, s Shape, dy, w, dx, scratch []float32) {
 	}
 	inC := s.InC / s.Groups
 	f := filter{w: w, dst: s.taps(), src: inC * s.taps()}
-	backwardPlan(s).way().run(p, f, dy, dx, scratch)
+	backwardPlan(s).way().run(p, f, dy, dx, scratch, nil)
 }
 
 // pointwiseFrom is the places of an image from which a plain product does not lose
@@ -110,14 +117,15 @@ type work struct {
 	src, dst []float32
 	zeros    []float32 // in the place of a view's row that has no terms
 	weights  []float32 // packed
+	done     func(lo, hi int)
 }
 
 // way is how a destination is computed.
 type way interface {
 	// scratch is the elements of workspace.
 	scratch() int
-	// run computes dst.
-	run(p *pool.Pool, f filter, src, dst, scratch []float32)
+	// run computes dst, and has done, if it is not nil, called for what is complete.
+	run(p *pool.Pool, f filter, src, dst, scratch []float32, done func(lo, hi int))
 }
 
 // way chooses how the destination is computed.
@@ -130,9 +138,10 @@ func (p *plan) way() way {
 }
 
 // run computes the destination.
-func (p *plan) run(threads *pool.Pool, f filter, src, dst, scratch []float32) {
+func (p *plan) run(threads *pool.Pool, f filter, src, dst, scratch []float32,
+	done func(lo, hi int)) {
 	scratch = scratch[:p.scratch()]
-	w := &work{plan: p, filter: f, src: src, dst: dst, zeros: scratch[:p.zerosSize()]}
+	w := &work{plan: p, filter: f, src: src, dst: dst, zeros: scratch[:p.zerosSize()], done: done}
 	clear(w.zeros)
 	w.weights = scratch[p.zerosSize():][:p.weightsSize()]
 	slots := scratch[p.zerosSize()+p.weightsSize():]
@@ -183,6 +192,7 @@ func (w *work) task(i int, slot []float32) {
 	for d := d0; d < d1; d++ {
 		w.store(w.dst, wide[(d-d0)*w.nRow:], w.zeros, w.dstBlock*w.nRow, b, g*w.dstC+d)
 	}
+	w.finish(w.done, b, g*w.dstC+d0, g*w.dstC+d1)
 }
 
 // product adds source channels c0 … c1 to destination channels d0 … d1 of a view.

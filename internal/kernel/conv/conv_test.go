@@ -44,7 +44,7 @@ type pass struct {
 
 var passes = []pass{
 	{"forward", ScratchForward, func(p *pool.Pool, s Shape, o operands, to, scratch []float32) {
-		Forward(p, s, o.x, o.w, to, scratch)
+		Forward(p, s, o.x, o.w, to, scratch, nil)
 	}, Shape.out, func(s Shape) int { return s.InC * s.taps() },
 		func(o operands, x, w, y int) (float32, float32, int) {
 			return o.x[x], o.w[w], y
@@ -256,6 +256,31 @@ func TestThreads(t *testing.T) {
 							threads, i, x, want[i])
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestDone: every element of a result is complete once, whatever computes it, and what is made
+// of it stays.
+func TestDone(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		p := pool.New(threads)
+		defer p.Close()
+		for _, s := range slices.Concat(large, larger) {
+			o := draw(s)
+			want := passes[0].compute(t, nil, s, o, 3)
+			for i := range want {
+				want[i] = -want[i]
+			}
+			got, scratch := make([]float32, s.out()), make([]float32, ScratchForward(s)/4)
+			Forward(p, s, o.x, o.w, got, scratch, func(lo, hi int) {
+				for i := lo; i < hi; i++ {
+					got[i] = -got[i]
+				}
+			})
+			if !slices.Equal(got, want) {
+				t.Errorf("%+v on %d threads: some elements are not done once", s, threads)
 			}
 		}
 	}

@@ -72,10 +72,15 @@
 // size must not depend on the machine, so it is for MaxThreads threads, or for as
 // many as there are tasks; more threads are left idle.
 //
+// # What follows
+//
+// Forward tells its caller which elements are complete, task by task: a bias, an activation
+// or an addition then finds them in the cache.
+//
 // # What it does not do
 //
 // It has no Winograd or Fourier transforms, which would save multiplications
-// and change the rounding; one element type; and no fused bias or activation. A row
+// and change the rounding; and one element type. A row
 // of an image is not cut, so the scratch grows with the width. By shifts the
 // gradient of the filter multiplies the places that it drops by zero, so an infinity
 // in x may make more of its elements NaN than it should.

@@ -137,13 +137,16 @@ type patchWork struct {
 	zeros        []float32    // in the place of a view's row that has no terms
 	panel, slots []float32    // the common panel, and the threads' parts of the scratch
 	one          [1]gemm.Term // a product of its own
+	done         func(lo, hi int)
 }
 
 // run computes the destination.
-func (p *patchPlan) run(threads *pool.Pool, f filter, src, dst, scratch []float32) {
+func (p *patchPlan) run(threads *pool.Pool, f filter, src, dst, scratch []float32,
+	done func(lo, hi int)) {
 	scratch = scratch[:p.scratch()]
 	p.divide(min(threads.Threads(), MaxThreads))
-	w := &patchWork{patchPlan: p, filter: f, src: src, dst: dst, zeros: scratch[:p.zerosSize()]}
+	w := &patchWork{patchPlan: p, filter: f, src: src, dst: dst, zeros: scratch[:p.zerosSize()],
+		done: done}
 	clear(w.zeros)
 	w.slots = scratch[p.zerosSize():]
 	if p.alone() {
@@ -236,6 +239,7 @@ func (w *patchWork) product(panel, slot []float32, b place, g, d0, d1 int) {
 	for d := d0; d < d1 && !w.direct; d++ {
 		w.store(w.dst, wide[(d-d0)*w.nRow:], w.zeros, w.dstBlock*w.nRow, b, g*w.dstC+d)
 	}
+	w.finish(w.done, b, g*w.dstC+d0, g*w.dstC+d1)
 }
 
 // resultRow is the elements from a row of a product to the next.

@@ -100,6 +100,26 @@ func (p *plan) store(dst, wide, zeros []float32, viewSize int, b place, c int) {
 	}
 }
 
+// finish calls done, if there is one, for destination channels c0 … c1 of a block.
+func (p *plan) finish(done func(lo, hi int), b place, c0, c1 int) {
+	if done == nil {
+		return
+	}
+	row, size := p.cols.dst, p.rows.dst*p.cols.dst
+	first := b.row * p.rows.spread
+	end := min(first+b.rows*p.rows.spread, p.rows.dst)
+	for image := b.image; image < b.image+b.images; image++ {
+		at := image * p.groups * p.dstC
+		if end-first == p.rows.dst {
+			done((at+c0)*size, (at+c1)*size)
+			continue
+		}
+		for c := c0; c < c1; c++ {
+			done((at+c)*size+first*row, (at+c)*size+end*row)
+		}
+	}
+}
+
 // storeRows writes rows of the destination from their views, of which v is the
 // first.
 func (p *plan) storeRows(to, wide, zeros []float32, viewSize, v, rows int) {
