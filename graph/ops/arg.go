@@ -150,6 +150,7 @@ func init() {
 		register(
 			over(1, tensor.Of(graph.F32, 3, 17)), over(0, tensor.Of(graph.F32, 5, 300)),
 			over(1, tensor.Of(graph.I32, 2, 5, 3)), over(0, tensor.Of(graph.U8, 9)),
+			over(1, tensor.Of(graph.F32, 2, 1500)), // a block of a GPU takes a row
 		)
 		for _, d := range tensor.DTypes() {
 			if !small(d) {

@@ -51,12 +51,12 @@ const (
 var kernelNames = regexp.MustCompile(
 	`(?m)^extern "C" __global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(`)
 
-// hostSource is the whole program.
-func hostSource() string {
+// hostSource is the whole program of the text of kernels.
+func hostSource(text string) string {
 	var b, table strings.Builder
 	b.WriteString(emu.Header())
-	b.WriteString(cuda.Source())
-	for _, m := range kernelNames.FindAllStringSubmatch(cuda.Source(), -1) {
+	b.WriteString(text)
+	for _, m := range kernelNames.FindAllStringSubmatch(text, -1) {
 		fmt.Fprintf(&b, "EMU_KERNEL(%s)\n", m[1])
 		fmt.Fprintf(&table, "\t{%q, %s__emu},\n", m[1], m[1])
 	}
@@ -84,11 +84,11 @@ func hostFlags() []string {
 var watched = os.Getenv("EMU_RACES") != ""
 
 // buildHost compiles the program, unless a test before has: it is kept by its content.
-func buildHost() (path string, err error) {
+func buildHost(source string) (path string, err error) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		return "", errNoCompiler
 	}
-	text, flags := hostSource(), hostFlags()
+	text, flags := hostSource(source), hostFlags()
 	watcher, kernels := emu.Watcher(), slices.Clone(flags)
 	if watched {
 		kernels = append(kernels, strings.Fields("-Og "+emu.RaceFlags)...) // built in half the time
@@ -125,11 +125,11 @@ func buildHost() (path string, err error) {
 
 // startHost starts the process; it ends with the test's. Where GOMEM_GPU is set, it is the
 // machine's GPU.
-func startHost() (*host, error) {
+func startHost(source string) (*host, error) {
 	if os.Getenv("GOMEM_GPU") != "" {
 		return startGPU()
 	}
-	path, err := buildHost()
+	path, err := buildHost(source)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func startHost() (*host, error) {
 	return h, errors.Join(err, os.Remove(file.Name()))
 }
 
-var theHost = sync.OnceValues(startHost)
+var theHost = sync.OnceValues(func() (*host, error) { return startHost(cuda.Source()) })
 
 // needHost is the process that all tests share.
 func needHost(t testing.TB) *host {

@@ -333,6 +333,7 @@ func init() {
 		Sample{Op: take{1}, In: []graph.Type{tensor.Of(graph.U8, 2, 3), ids(5)},
 			NoGrad: []int{0, 1}},
 		d(takeGrad{4}, 4, ids(6), f(2, 6, 3)), d(takeGrad{3}, 3, ids(2, 2), f(1, 4, 70)),
+		d(takeGrad{3}, 3, ids(300), f(1, 300, 2)), // more indices than a block of a GPU has threads
 		x(gather{1}, 4, f(3, 4), ids(3, 6)), x(gather{0}, 4, f(4, 5), ids(3, 4)),
 		x(gather{1}, 3, f(2, 3, 4), ids(2, 5, 3)),
 		Sample{Op: gather{0}, In: []graph.Type{tensor.Of(graph.BF16, 3), ids(5)},

@@ -117,6 +117,9 @@ int main(int, char **argv) {
 #ifdef EMU_RACES
 		if (kind != 'm') emu::begin({0, {}, "a command", ""});
 #endif
+#ifdef MUTANTS
+		alarm(mutant < 0 ? 0 : 20); // one may never end
+#endif
 		if (kind == 'k') {
 			if (!launch(err, sizeof err)) return 3;
 		} else if (kind == 'g') {
@@ -127,6 +130,15 @@ int main(int, char **argv) {
 			else
 #endif
 			multiply(g);
+#ifdef MUTANTS
+		} else if (kind == 'x') {
+			if (!get((void *)&mutant, sizeof mutant)) return 3;
+			std::string list;
+			for (int i = 0; i < MUTANTS; i++)
+				if (mutant_ran[i]) list += std::to_string(i) + " ", mutant_ran[i] = false;
+			answer(list.c_str());
+			continue;
+#endif
 		} else if (kind == 'm') {
 			uint64_t n, s[3];
 			if (!get(&n, sizeof n)) return 3;
