@@ -28,7 +28,7 @@ type worker struct {
 	tile tileArgs
 	pack packArgs
 	dot  dotArgs
-	rank rankArgs
+	one  rowArgs
 
 	buffer []float32 // packed panels of B, or rows of A, or sums
 	blockA []float32 // a copied block of A, or nil so far
@@ -68,7 +68,7 @@ func (c *call) piece(piece int) {
 func (w *worker) forget() {
 	w.tile.a, w.tile.b, w.tile.c = nil, nil, nil
 	w.tile.terms, w.tile.termsEnd, w.tile.resume = nil, 0, 0
-	w.pack.src, w.pack.dst, w.dot.a, w.dot.b, w.rank.b = nil, nil, nil, nil, nil
+	w.pack.src, w.pack.dst, w.dot.a, w.dot.b, w.one.b = nil, nil, nil, nil, nil
 }
 
 // task computes task i.

@@ -12,8 +12,8 @@ const (
 
 // Shapes of the kernels of products with few rows.
 const (
-	rankRows = 8 // rows of B of a rank kernel
-	dotCols  = 4 // columns of op(B) of a dot kernel
+	singleRows = 8 // rows of B of the kernel of a single row
+	dotCols    = 4 // columns of op(B) of a dot kernel
 )
 
 // isa is an instruction set's micro-kernels and the shapes they have. A tile is
@@ -44,9 +44,8 @@ type isa struct {
 	// vector.
 	copyA, copyB func(*packArgs)
 
-	// rank updates C by rankRows rows of B, rank1 by one, and row a single row of C by
-	// rankRows.
-	rank1, rank, row func(*rankArgs)
+	// row updates a single row of C by singleRows rows of B.
+	row func(*rowArgs)
 
 	// dots[r-1] compute the products of r rows with one and with dotCols columns.
 	dots    [maxDots][2]func(*dotArgs)
@@ -107,12 +106,11 @@ type packArgs struct {
 	lanes
 }
 
-// rankArgs are the arguments of a kernel that adds to m rows of C the products of
-// coefficients, rankRows a row, and as many rows of B.
-type rankArgs struct {
+// rowArgs are the arguments of a kernel that adds to a row of C the products of
+// coefficients and as many rows of B.
+type rowArgs struct {
 	a, b, c unsafe.Pointer
-	m       int // at least 1
-	bs, ldc int
+	bs      int
 	vectors int // of a row of C, at least 1
 	lanes       // of the last vector
 }

@@ -98,13 +98,7 @@ func avx512CopyA(args *packArgs)
 func avx512CopyB(args *packArgs)
 
 //go:noescape
-func avx512Rank1(args *rankArgs)
-
-//go:noescape
-func avx512Rank8(args *rankArgs)
-
-//go:noescape
-func avx512Row(args *rankArgs)
+func avx512Row(args *rowArgs)
 
 //go:noescape
 func avx512Dot1x1(args *dotArgs)
@@ -167,7 +161,7 @@ var avx512 = &isa{
 	},
 	sums:      true,
 	transpose: avx512Transpose, copyA: avx512CopyA, copyB: avx512CopyB,
-	rank1: avx512Rank1, rank: avx512Rank8, row: avx512Row,
+	row: avx512Row,
 	dots: [maxDots][2]func(*dotArgs){
 		{avx512Dot1x1, avx512Dot1x4},
 		{avx512Dot2x1, avx512Dot2x4},
@@ -258,13 +252,7 @@ func avx2CopyA(args *packArgs)
 func avx2CopyB(args *packArgs)
 
 //go:noescape
-func avx2Rank1(args *rankArgs)
-
-//go:noescape
-func avx2Rank8(args *rankArgs)
-
-//go:noescape
-func avx2Row(args *rankArgs)
+func avx2Row(args *rowArgs)
 
 //go:noescape
 func avx2Dot1x1(args *dotArgs)
@@ -299,7 +287,7 @@ var avx2 = &isa{
 	},
 	sums:      true,
 	transpose: avx2Transpose, copyA: avx2CopyA, copyB: avx2CopyB,
-	rank1: avx2Rank1, rank: avx2Rank8, row: avx2Row,
+	row: avx2Row,
 	dots: [maxDots][2]func(*dotArgs){
 		{avx2Dot1x1, avx2Dot1x4},
 		{avx2Dot2x1, avx2Dot2x4},

@@ -12,9 +12,7 @@ var portable = &isa{
 	transpose: portableTranspose,
 	copyA:     portableCopyA,
 	copyB:     portableCopyB,
-	rank1:     portableRank(1),
-	rank:      portableRank(rankRows),
-	row:       portableRank(rankRows),
+	row:       portableRow,
 	dots:      [maxDots][2]func(*dotArgs){{portableDot(1), portableDot(dotCols)}},
 	dotRows:   1,
 }
@@ -132,18 +130,14 @@ func portableCopyB(p *packArgs) {
 	}
 }
 
-// portableRank returns the rank kernel of so many rows.
-func portableRank(rows int) func(*rankArgs) {
-	return func(t *rankArgs) {
-		cols := (t.vectors-1)*4 + t.inUse
-		for m := range t.m {
-			c := unsafe.Slice((*float32)(unsafe.Add(t.c, m*t.ldc)), cols)
-			for row := range rows {
-				x := *at(t.a, 4*(m*rankRows+row))
-				for i, y := range unsafe.Slice((*float32)(unsafe.Add(t.b, row*t.bs)), cols) {
-					c[i] += float32(x * y)
-				}
-			}
+// portableRow is row.
+func portableRow(t *rowArgs) {
+	cols := (t.vectors-1)*4 + t.inUse
+	c := unsafe.Slice((*float32)(t.c), cols)
+	for row := range singleRows {
+		x := *at(t.a, 4*row)
+		for i, y := range unsafe.Slice((*float32)(unsafe.Add(t.b, row*t.bs)), cols) {
+			c[i] += float32(x * y)
 		}
 	}
 }

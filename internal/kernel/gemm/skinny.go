@@ -14,11 +14,13 @@ const skinnyRows = 14
 
 // Bounds of a skinny task.
 const (
-	dotK     = 2048 // longest run of k between two visits to C
-	rankSums = 8192 // elements of C that a rank task keeps in the L1 cache
-	rankCols = 256  // fewest columns of a rank task, if C has as many
-	rankK    = 512  // coefficients of a row of A in work
-	wideCols = 1024 // most columns of a rank task that widens B
+	dotK     = 2048    // longest run of k between two visits to C
+	rankSums = 1 << 15 // elements of C that a rank task keeps in the L2 cache
+	rankCols = 256     // fewest columns of a rank task, if C has as many
+	rankK    = 512     // coefficients of a row of A in work
+	rankRows = 16      // rows of B at a time
+	rankFew  = 3       // most rows of A for which it is half of that: little hides what is slow
+	wideCols = 1024    // most columns of a rank task that widens B
 )
 
 // path is how a product is computed.
@@ -170,53 +172,81 @@ func update(c *float32, sum, alpha, beta float32) {
 	*c = sum
 }
 
-// ranks computes columns n0 … n1 of a product as a sum of products of a column
-// of A and a row of B, a few at a time.
+// ranks computes columns n0 … n1 of a product as a sum of products of a few columns of A
+// and as many rows of B at a time. B is read in runs as long as a task is wide, and the
+// sums are in the L2 cache meanwhile.
 func (w *worker) ranks(c *call, mat, n0, n1 int) {
-	t, cols := &w.rank, n1-n0
+	cols := n1 - n0
 	stride := cols + panelPad
-	sums, coefficients := w.buffer[:c.m*stride], w.buffer[c.m*stride:]
+	sums, a := w.buffer[:c.m*stride], w.buffer[c.m*stride:]
 	clear(sums)
-	t.c, t.ldc, t.m = unsafe.Pointer(&sums[0]), 4*stride, c.m
-	t.bs = 4 * c.b.row
-	t.vectors = ceil(cols, c.isa.lanes)
-	t.use((cols-1)%c.isa.lanes + 1)
-	several := c.isa.rank
-	if c.m == 1 {
-		several = c.isa.row
+	w.tile.alpha, w.tile.beta, w.tile.resume = 1, 0, 1
+	most := rankRows
+	if c.m <= rankFew {
+		most /= 2
 	}
 	for k0 := 0; k0 < c.k; k0 += rankK {
 		k1 := min(k0+rankK, c.k)
-		c.gather(coefficients, mat, k0, k1)
+		c.gather(a, mat, k0, k1)
 		for k := k0; k < k1; {
-			kernel, step := several, rankRows
-			if k1-k < rankRows {
-				kernel, step = c.isa.rank1, 1
-			}
-			in := (k - k0) % rankRows
-			t.a, t.b = unsafe.Pointer(&coefficients[(k-k0-in)*c.m+in]), c.b.at(mat, k, n0)
+			rows, from := min(most, k1-k), a[(k-k0)*c.m:]
+			b, bs := c.b.at(mat, k, n0), 4*c.b.row
 			if c.b.bf16() {
-				t.b, t.bs = w.widen(c, mat, k, n0, cols, step)
+				b, bs = w.widen(c, mat, k, n0, cols, rows)
 			}
-			kernel(t)
-			k += step
+			if c.m == 1 && rows == singleRows {
+				w.single(c.isa, sums[:cols], from, b, bs)
+			} else {
+				w.rank(c, sums, from, b, bs, cols, rows)
+			}
+			k += rows
 		}
 	}
 	for m := range c.m {
-		for i, sum := range sums[m*stride : m*stride+cols] {
-			update(at(c.c.at(mat, m, n0+i), 0), sum, c.alpha, c.beta)
+		c.updateRow(mat, m, n0, sums[m*stride:][:cols])
+	}
+}
+
+// rank adds to so many columns of sums the product of as many columns of A, one after the
+// other, and rows of B, bs bytes apart.
+func (w *worker) rank(c *call, sums, a []float32, b unsafe.Pointer, bs, cols, rows int) {
+	t, stride := &w.tile, cols+panelPad
+	t.k, t.ars, t.acs, t.ldc = rows, 4, 4*c.m, 4*stride
+	t.b, t.bs, t.bpanel = b, bs, 4*c.isa.cols()
+	height := split(c.m, c.isa.rows)
+	for m := 0; m < c.m; m += height {
+		t.a, t.c = unsafe.Pointer(&a[m]), unsafe.Pointer(&sums[m*stride])
+		t.next = uintptr(t.a)
+		w.tiles(c.isa, min(height, c.m-m), cols)
+	}
+}
+
+// single is rank for a single row, and singleRows rows of B.
+func (w *worker) single(s *isa, sums, a []float32, b unsafe.Pointer, bs int) {
+	t := &w.one
+	t.a, t.b, t.c, t.bs = unsafe.Pointer(&a[0]), b, unsafe.Pointer(&sums[0]), bs
+	t.vectors = ceil(len(sums), s.lanes)
+	t.use((len(sums)-1)%s.lanes + 1)
+	s.row(t)
+}
+
+// gather copies columns k0 … k1 of A, one after the other.
+func (c *call) gather(to []float32, mat, k0, k1 int) {
+	for m := range c.m {
+		for k := k0; k < k1; k++ {
+			to[(k-k0)*c.m+m] = c.a.value(mat, m, k)
 		}
 	}
 }
 
-// gather copies columns k0 … k1 of A as the rank kernels want them: rankRows
-// columns at a time, row by row.
-func (c *call) gather(to []float32, mat, k0, k1 int) {
-	for k := k0; k < k1; k++ {
-		in := (k - k0) % rankRows
-		block := to[(k-k0-in)*c.m:]
-		for m := range c.m {
-			block[m*rankRows+in] = c.a.value(mat, m, k)
-		}
+// updateRow writes sums to a row of C from column n on.
+func (c *call) updateRow(mat, m, n int, sums []float32) {
+	to, step := c.c.at(mat, m, n), 4*c.c.col
+	if step == 4 && c.alpha == 1 && c.beta == 0 {
+		copy(unsafe.Slice((*float32)(to), len(sums)), sums)
+		return
+	}
+	for i, sum := range sums {
+		update(at(to, i*step), sum, c.alpha, c.beta)
 	}
 }

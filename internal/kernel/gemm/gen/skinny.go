@@ -2,99 +2,16 @@ package main
 
 import "fmt"
 
-// stepRows is how many rows of B a rank kernel takes at a time: as many streams
-// as the processor prefetches well.
+// stepRows is how many rows of B the kernel of a single row takes at a time: as many
+// streams as the processor prefetches well.
 const stepRows = 8
 
 // dotCols is how many columns of op(B), each contiguous, a dot kernel takes at a
 // time.
 const dotCols = 4
 
-// aheadBases are the registers from which a rank kernel reaches the rows of B that it
-// prefetches.
-var aheadBases = []string{"AX", "R14"}
-
-// rankName returns the name of the rank kernel's function.
-func (s isa) rankName(rows int) string { return fmt.Sprintf("%sRank%d", s.name, rows) }
-
 // dotName returns the name of a dot kernel's function.
 func (s isa) dotName(rows, cols int) string { return fmt.Sprintf("%sDot%dx%d", s.name, rows, cols) }
-
-// rank writes a function that adds to args.m rows of C the product of args.m
-// rows of coefficients, stepRows apart, and so many rows of B.
-func (w *writer) rank(rows int) {
-	w.begin(w.rankName(rows), "rankArgs")
-	w.op("MOVQ rankArgs_b(DI), SI")
-	w.op("MOVQ rankArgs_bs(DI), %s", regStride)
-	w.op("LEAQ (%s)(%s*2), %s", regStride, regStride, regStride3)
-	w.setBases(rows)
-	if rows == stepRows {
-		w.op("LEAQ (SI)(%s*%d), %s", regStride, stepRows, aheadBases[0])
-		w.op("LEAQ (%s)(%s*4), %s", aheadBases[0], regStride, aheadBases[1])
-		w.op("ADDQ %s, %s", regStride, aheadBases[1])
-	}
-	w.op("MOVQ rankArgs_c(DI), R9")
-	w.op("MOVQ rankArgs_ldc(DI), R12")
-	w.op("MOVQ rankArgs_vectors(DI), CX")
-	if w.masks {
-		w.label("pair")
-		w.op("CMPQ CX, $2")
-		w.op("JLE vector")
-		w.rankStep(rows, 2, "pairRow", false)
-		w.op("SUBQ $2, CX")
-		w.op("JMP pair")
-	}
-	w.label("vector")
-	w.op("CMPQ CX, $1")
-	w.op("JLE last")
-	w.rankStep(rows, 1, "row", false)
-	w.op("DECQ CX")
-	w.op("JMP vector")
-	w.label("last")
-	w.setMask("rankArgs")
-	w.rankStep(rows, 1, "lastRow", true)
-	w.end()
-}
-
-// rankStep writes the update of so many vectors of every row of C, the last of
-// them masked or not.
-func (w *writer) rankStep(rows, vectors int, label string, masked bool) {
-	b := func(row, v int) string { return w.reg(row*vectors + v) }
-	acc := func(v int) string { return w.reg(rows*vectors + v) }
-	for row := range rows {
-		for v := range vectors {
-			w.load(fmt.Sprintf("%d%s", v*w.bytes(), rowAddr(row)), b(row, v), masked)
-		}
-	}
-	if rows == stepRows {
-		w.prefetchRows(vectors)
-	}
-	broadcast := w.operand(1)
-	w.op("MOVQ rankArgs_a(DI), BX")
-	w.op("MOVQ rankArgs_m(DI), R13")
-	w.op("MOVQ R9, DX")
-	w.label(label)
-	for v := range vectors {
-		w.load(w.addr(v, "DX"), acc(v), masked)
-	}
-	for row := range rows {
-		w.op("VBROADCASTSS %d(BX), %s", 4*row, broadcast)
-		for v := range vectors {
-			w.op("VFMADD231PS %s, %s, %s", broadcast, b(row, v), acc(v))
-		}
-	}
-	for v := range vectors {
-		w.store(acc(v), w.addr(v, "DX"), masked)
-	}
-	w.op("ADDQ $%d, BX", 4*stepRows)
-	w.op("ADDQ R12, DX")
-	w.op("DECQ R13")
-	w.op("JNZ %s", label)
-	w.op("ADDQ $%d, R9", vectors*w.bytes())
-	for _, base := range bases(rows) {
-		w.op("ADDQ $%d, %s", vectors*w.bytes(), base)
-	}
-}
 
 // rowVectors is how many vectors of C the kernel of a single row holds.
 const rowVectors = 4
@@ -102,19 +19,18 @@ const rowVectors = 4
 // rowName returns the name of the function of a single row.
 func (s isa) rowName() string { return s.name + "Row" }
 
-// row writes the rank function of a single row of C. The coefficients stay in registers,
-// and B is read from memory by the multiplications: the rank kernel, which broadcasts the
-// coefficients again for every few columns, has twice the instructions. Rows are whole, so
-// that the processor prefetches by itself.
+// row writes the function of a single row of C. The coefficients stay in registers, and B
+// is read from memory by the multiplications: a tile, which is narrow, reads it in runs that
+// are too short for the processor to prefetch them by itself.
 func (w *writer) row() {
-	w.begin(w.rowName(), "rankArgs")
-	w.op("MOVQ rankArgs_b(DI), SI")
-	w.op("MOVQ rankArgs_bs(DI), %s", regStride)
+	w.begin(w.rowName(), "rowArgs")
+	w.op("MOVQ rowArgs_b(DI), SI")
+	w.op("MOVQ rowArgs_bs(DI), %s", regStride)
 	w.op("LEAQ (%s)(%s*2), %s", regStride, regStride, regStride3)
 	w.setBases(stepRows)
-	w.op("MOVQ rankArgs_c(DI), R9")
-	w.op("MOVQ rankArgs_vectors(DI), CX")
-	w.op("MOVQ rankArgs_a(DI), BX")
+	w.op("MOVQ rowArgs_c(DI), R9")
+	w.op("MOVQ rowArgs_vectors(DI), CX")
+	w.op("MOVQ rowArgs_a(DI), BX")
 	for i := range stepRows {
 		w.op("VBROADCASTSS %d(BX), %s", 4*i, w.reg(i))
 	}
@@ -128,7 +44,7 @@ func (w *writer) row() {
 		w.op("JMP %s", loop)
 		w.label(end)
 	}
-	w.setMask("rankArgs")
+	w.setMask("rowArgs")
 	acc, b := w.reg(stepRows), w.reg(stepRows+1)
 	w.load("(R9)", acc, true)
 	for i := range stepRows {
@@ -154,20 +70,6 @@ func (w *writer) rowStep(vectors int) {
 		w.op("VMOVUPS %s, %s", acc(v), w.addr(v, "R9"))
 	}
 	for _, base := range append([]string{"R9"}, bases(stepRows)...) {
-		w.op("ADDQ $%d, %s", vectors*w.bytes(), base)
-	}
-}
-
-// prefetchRows prefetches as many vectors of the rows of B that the next call will
-// want. The processor prefetches by itself within pages only, and each of these rows
-// lies in another.
-func (w *writer) prefetchRows(vectors int) {
-	for row := range stepRows {
-		for v := 0; v < vectors; v += max(1, 64/w.bytes()) {
-			w.op("PREFETCHT0 %d%s", v*w.bytes(), addrFrom(aheadBases, row))
-		}
-	}
-	for _, base := range aheadBases {
 		w.op("ADDQ $%d, %s", vectors*w.bytes(), base)
 	}
 }

@@ -93,8 +93,6 @@ func (s isa) assembly() string {
 
 // skinny writes the kernels of products with few rows.
 func (w *writer) skinny() {
-	w.rank(1)
-	w.rank(stepRows)
 	w.row()
 	for rows := 1; rows <= w.dots; rows++ {
 		w.dot(rows, 1)
@@ -116,9 +114,7 @@ func stubs(sets ...isa) string {
 		declare(s.name+"Transpose", "packArgs")
 		declare(s.name+"CopyA", "packArgs")
 		declare(s.name+"CopyB", "packArgs")
-		declare(s.rankName(1), "rankArgs")
-		declare(s.rankName(stepRows), "rankArgs")
-		declare(s.rowName(), "rankArgs")
+		declare(s.rowName(), "rowArgs")
 		for rows := 1; rows <= s.dots; rows++ {
 			declare(s.dotName(rows, 1), "dotArgs")
 			declare(s.dotName(rows, dotCols), "dotArgs")
@@ -147,8 +143,7 @@ func (s isa) table(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "sums: true,\ntranspose: %sTranspose, copyA: %sCopyA, copyB: %sCopyB,\n",
 		s.name, s.name, s.name)
-	fmt.Fprintf(b, "rank1: %s, rank: %s, row: %s,\ndots: [maxDots][2]func(*dotArgs){\n",
-		s.rankName(1), s.rankName(stepRows), s.rowName())
+	fmt.Fprintf(b, "row: %s,\ndots: [maxDots][2]func(*dotArgs){\n", s.rowName())
 	for rows := 1; rows <= s.dots; rows++ {
 		fmt.Fprintf(b, "{%s, %s},\n", s.dotName(rows, 1), s.dotName(rows, dotCols))
 	}
