@@ -227,11 +227,15 @@ func weighed(n *node, x value, a int, rows []map[int]float64) value {
 	}
 	sizes := slices.Clone(x.Type().Sizes())
 	before, after := elems(sizes[:a]), elems(sizes[a+1:])
-	x = ops.ReshapeSizes(x, before, sizes[a], after)
-	if sizes[a] <= most*before*after {
-		x = ops.MatMul(matrix(n, rows, sizes[a]), x)
-	} else {
-		x = taps(n, x, rows, most)
+	few := sizes[a] <= most*before*after
+	switch {
+	case few && after == 1: // one product, not one of a vector for each row
+		x = ops.ReshapeSizes(x, before, sizes[a])
+		x = ops.MatMulT(x, matrix(n, rows, sizes[a]), false, true)
+	case few:
+		x = ops.MatMul(matrix(n, rows, sizes[a]), ops.ReshapeSizes(x, before, sizes[a], after))
+	default:
+		x = taps(n, ops.ReshapeSizes(x, before, sizes[a], after), rows, most)
 	}
 	sizes[a] = len(rows)
 	return ops.ReshapeSizes(x, sizes...)
