@@ -66,8 +66,7 @@ func gptStep(m *nn.Model, c GPTConfig, past *gptPast, n int) DecodeStep {
 		Parent:   m.Graph.Input("parent", tensor.Of(graph.I32, c.Texts)),
 	}
 	past.parent, past.updates = s.Parent, nil
-	p := &gpt{GPTConfig: c, past: past, first: s.Position,
-		mask: ops.CausalMaskAt(s.Position, n, c.Length)}
+	p := &gpt{GPTConfig: c, past: past, first: s.Position}
 	leave()
 	x := p.hidden(ctx, s.Tokens)
 	leave = ctx.Enter()
@@ -87,10 +86,11 @@ type gptPast struct {
 	updates      []*graph.Node // of it
 }
 
-// recall is the keys and values of a layer with those of new tokens in their places,
+// recall is the keys and values of a layer, heads first, with those of new tokens in their places,
 // which are kept. With one text there is none that another could continue.
 func (p *gptPast) recall(layer int, k, v, position graph.Value) (keys, values graph.Value) {
-	return p.put(p.keys[layer], k, position), p.put(p.values[layer], v, position)
+	return p.put(p.keys[layer], headsFirst(k), position),
+		p.put(p.values[layer], headsFirst(v), position)
 }
 
 func (p *gptPast) put(cache, rows, position graph.Value) graph.Value {

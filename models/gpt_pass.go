@@ -13,7 +13,6 @@ import (
 // gpt builds the computation of one pass. In decoding it goes on from what is before.
 type gpt struct {
 	GPTConfig
-	mask  graph.Value // f32[queries keys], added to attention logits
 	first graph.Value // i32[]: the position of the first token
 	past  *gptPast    // nil: the first token is the text's first
 }
@@ -26,7 +25,6 @@ func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits grap
 	}
 	g := c.Graph()
 	leave := c.Enter()
-	p.mask = ops.CausalMask(g, p.Length)
 	p.first = g.Constant("first", tensor.FromI32([]int32{0}))
 	leave()
 	logits = p.head(c, p.hidden(c, tokens))
@@ -196,14 +194,20 @@ func (p *gpt) attend(c *nn.Ctx, layer int, x graph.Value) graph.Value {
 		return graph.Value{}
 	}
 	leave := c.Enter()
-	size := p.Width / p.Heads
-	q = p.turn(p.split(ops.Scale(q, float32(1/math.Sqrt(float64(size)))), p.Heads))
-	k, v = p.turn(p.split(k, p.KeyHeads)), p.split(v, p.KeyHeads)
+	q, k = p.turn(p.split(q, p.Heads)), p.turn(p.split(k, p.KeyHeads))
+	v = p.split(v, p.KeyHeads)
+	o := ops.AttentionOptions{Causal: true}
 	if p.past != nil {
 		k, v = p.past.recall(layer, k, v, p.first)
+		q, o.HeadsFirst, o.Position = headsFirst(q), true, p.first
 	}
-	y := p.mix(c, q, k, v)
-	y = ops.Transpose(y, 0, 2, 1, 3)
+	if c.Training() && p.Dropout != 0 {
+		o.Dropout, o.Seed, o.Name = p.Dropout, c.Seed(), c.Noise("weights")
+	}
+	y := ops.Attention(q, k, v, o)
+	if o.HeadsFirst {
+		y = headsFirst(y)
+	}
 	y = ops.ReshapeSizes(y, x.Type().Size(0), x.Type().Size(1), p.Width)
 	leave()
 	if p.Blocks == GPT2Blocks {
@@ -228,32 +232,19 @@ func (p *gpt) project(c *nn.Ctx, x graph.Value) (q, k, v graph.Value) {
 		p.linear(c.In("v_proj"), x, keys, false)
 }
 
-// split takes [texts n heads·size] apart into [texts heads n size].
+// split takes [texts n heads·size] apart into [texts n heads size].
 func (p *gpt) split(x graph.Value, heads int) graph.Value {
 	t := x.Type()
-	x = ops.ReshapeSizes(x, t.Size(0), t.Size(1), heads, p.Width/p.Heads)
-	return ops.Transpose(x, 0, 2, 1, 3)
+	return ops.ReshapeSizes(x, t.Size(0), t.Size(1), heads, p.Width/p.Heads)
 }
+
+// headsFirst changes [texts n heads size] to [texts heads n size], or back.
+func headsFirst(x graph.Value) graph.Value { return ops.Transpose(x, 0, 2, 1, 3) }
 
 // turn gives queries and keys their positions in LlamaBlocks.
 func (p *gpt) turn(x graph.Value) graph.Value {
 	if p.Blocks == GPT2Blocks {
 		return x
 	}
-	return ops.Rotary(x, p.first, ops.Rotation{Base: p.RotaryBase})
-}
-
-// mix is softmax(q·kᵀ + mask)·v for each head, f32[texts heads n size]. The queries of
-// heads that share their keys are rows beside each other, so that keys need not be
-// repeated.
-func (p *gpt) mix(c *nn.Ctx, q, k, v graph.Value) graph.Value {
-	shape, keys := q.Type().Sizes(), k.Type().Size(2)
-	texts, n, size := shape[0], shape[2], shape[3]
-	rows := p.Heads / p.KeyHeads * n
-	q = ops.ReshapeSizes(q, texts, p.KeyHeads, rows, size)
-	logits := ops.ReshapeSizes(ops.MatMulT(q, k, false, true), texts, p.Heads, n, keys)
-	weights := ops.Softmax(ops.Add(logits, p.mask))
-	weights = nn.Dropout(c, weights, p.Dropout, nn.DropoutOptions{Name: "weights"})
-	y := ops.MatMul(ops.ReshapeSizes(weights, texts, p.KeyHeads, rows, keys), v)
-	return ops.ReshapeSizes(y, shape...)
+	return ops.Rotary(x, p.first, ops.Rotation{Base: p.RotaryBase, Heads: true})
 }

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
@@ -26,6 +27,11 @@ type AttentionOptions struct {
 
 	Dropout float32 // of attention weights
 	Along   []int   // axes of the weights along which all share their noise
+
+	// Plain computes attention by products of matrices and a softmax, one after the other, whose
+	// weights are values of the graph, rather than by [ops.Attention]. A Mask, and noise that keys
+	// share, have it so.
+	Plain bool
 
 	// Packed has the weights of all four projections in one parameter, qkvo f32[4 width
 	// heads·size], that of the output transposed.
@@ -59,13 +65,14 @@ func Attention(c *Ctx, x graph.Value, options ...AttentionOptions) graph.Value {
 		c.Graph().Fail(err)
 		return graph.Value{}
 	}
+	o.Plain = o.Plain || c.model.Fine
 	defer c.Enter()()
 	a := attention{Ctx: c, AttentionOptions: o}
 	a.unpack(width)
 	q := a.position(a.split(a.scale(a.project("q", x, o.Heads)), x, o.Heads))
 	k := a.position(a.split(a.project("k", o.Memory, o.KeyValueHeads), o.Memory, o.KeyValueHeads))
 	v := a.split(a.project("v", o.Memory, o.KeyValueHeads), o.Memory, o.KeyValueHeads)
-	y := ops.Transpose(a.attend(q, k, v), 0, 2, 1, 3)
+	y := a.attend(q, k, v)
 	if !y.Valid() {
 		return y
 	}
@@ -96,6 +103,9 @@ func (o *AttentionOptions) complete(width int) error {
 	if o.HeadWidth == 0 {
 		o.HeadWidth = width / o.Heads
 	}
+	o.Plain = o.Plain || o.Mask.Valid() || slices.ContainsFunc(o.Along, func(axis int) bool {
+		return axis == 3 || axis == -1
+	})
 	return nil
 }
 
@@ -118,9 +128,9 @@ func (a *attention) unpack(width int) {
 	}
 }
 
-// scale is queries, divided by √size.
+// scale is queries, divided by √size if that is not done later.
 func (a attention) scale(q graph.Value) graph.Value {
-	if a.Unscaled {
+	if a.Unscaled || !a.Plain {
 		return q
 	}
 	return ops.Scale(q, float32(1/math.Sqrt(float64(a.HeadWidth))))
@@ -150,8 +160,8 @@ func (a attention) linear(name string, x graph.Value, out int, init Init) graph.
 		NoBias: !a.Bias, Weight: init})
 }
 
-// split takes a projection of x, [batch length heads·size], apart into [batch heads
-// length size].
+// split takes a projection of x, [batch length heads·size], apart into [batch length heads
+// size], or [batch heads length size] if products are to be taken of it.
 func (a attention) split(projection, x graph.Value, heads int) graph.Value {
 	if !projection.Valid() {
 		return projection
@@ -159,6 +169,9 @@ func (a attention) split(projection, x graph.Value, heads int) graph.Value {
 	s := x.Type().Shape
 	projection = ops.Reshape(projection, a.like(s[0]), a.like(s[1]), a.Dim("heads", heads),
 		graph.Dim{Size: a.HeadWidth})
+	if !a.Plain {
+		return projection
+	}
 	return ops.Transpose(projection, 0, 2, 1, 3)
 }
 
@@ -167,16 +180,40 @@ func (a attention) position(x graph.Value) graph.Value {
 	if a.Rotary == nil {
 		return x
 	}
-	return Rotary(a.Ctx, x, *a.Rotary)
+	r := *a.Rotary
+	r.Heads = !a.Plain
+	return Rotary(a.Ctx, x, r)
 }
 
-// attend is softmax(q·kᵀ)·v under the masks, [batch heads queries size]. The queries
-// of a group of heads are rows beside each other, so that a group's keys and values
-// need not be repeated.
+// attend is softmax(q·kᵀ)·v under the masks, [batch queries heads size].
 func (a attention) attend(q, k, v graph.Value) graph.Value {
-	if !q.Valid() || !k.Valid() || !v.Valid() {
+	switch {
+	case !q.Valid() || !k.Valid() || !v.Valid():
 		return graph.Value{}
+	case a.Plain:
+		return ops.Transpose(a.products(q, k, v), 0, 2, 1, 3)
+	case a.Causal && q.Type().Size(1) != k.Type().Size(1):
+		return a.uncausal(q.Type().Size(1), k.Type().Size(1))
 	}
+	o := ops.AttentionOptions{Causal: a.Causal, Padding: a.Padding}
+	if a.Unscaled {
+		o.Scale = 1
+	}
+	if a.Training() && a.Dropout != 0 {
+		o.Dropout, o.Seed, o.Name, o.Shared = a.Dropout, a.Seed(), a.Noise("weights"), a.Along
+	}
+	return ops.Attention(q, k, v, o)
+}
+
+// uncausal reports a causal mask that no square has.
+func (a attention) uncausal(queries, keys int) graph.Value {
+	a.Graph().Fail(errorf("causal attention of %d positions to %d", queries, keys))
+	return graph.Value{}
+}
+
+// products is softmax(q·kᵀ)·v, [batch heads queries size], by products. The queries of a group of
+// heads are rows beside each other, so that a group's keys and values need not be repeated.
+func (a attention) products(q, k, v graph.Value) graph.Value {
 	whole := q.Type().Shape
 	keys := k.Type().Shape[2]
 	grouped := a.KeyValueHeads != a.Heads
@@ -220,8 +257,7 @@ func (a attention) mask(logits graph.Value, queries, keys int) graph.Value {
 		return logits
 	}
 	if queries != keys {
-		a.Graph().Fail(errorf("causal attention of %d positions to %d", queries, keys))
-		return graph.Value{}
+		return a.uncausal(queries, keys)
 	}
 	return ops.Add(logits, a.once("causal/"+itoa(keys), func() graph.Value {
 		return ops.CausalMask(a.Graph(), keys)

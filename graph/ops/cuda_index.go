@@ -220,8 +220,8 @@ func rotaryCUDA(o rotary, c *cuda.Call) ([]cuda.Command, error) {
 		each /= max(1, t.Size(0))
 	}
 	return only(overElements(kernelOf("rotary", c.In[0]), rows*(width-o.Width/2), c.Out[0], c.In[0],
-		c.In[1], rows, t.Size(-2), width, o.Width, each, flag(positions.Rank() > 0), o.Base,
-		o.Interleaved, o.Back))
+		c.In[1], rows, t.Size(o.length(t)), o.heads(t), width, o.Width, each,
+		flag(positions.Rank() > 0), o.Base, o.Interleaved, o.Back))
 }
 
 func init() {

@@ -65,7 +65,7 @@ func (o rotary) Cut(in, out []graph.Type) (graph.Cut, bool) {
 	if in[1].Rank() == 2 { // every element of the first axis has positions of its own
 		return leadingCut(in, out, 1)
 	}
-	return leadingCut(in, out, in[0].Rank()-2, 1)
+	return leadingCut(in, out, o.length(in[0]), 1)
 }
 
 // Part is the operation itself.

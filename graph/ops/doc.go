@@ -19,7 +19,8 @@
 // [TopK], [TopKAlong], [Sort], [CumSum], [Softmax], the norms.
 //
 // Products: [MatMul], whose batches broadcast; [Conv2D], and [ConvN] and [ConvTransposeN] of
-// one to three axes; LSTMs and mixtures of experts. Windows: [MaxPool2D], [AvgPool2D], and of
+// one to three axes; LSTMs and mixtures of experts; [Attention] in memory that grows with the
+// length. Windows: [MaxPool2D], [AvgPool2D], and of
 // one to three axes [MaxPool], [MaxPoolIndices], [MaxUnpool], [AvgPool],
 // [LpPool]. Images of another size: [ResizeBilinear],
 // [GridSample].

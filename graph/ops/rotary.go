@@ -16,6 +16,23 @@ type Rotation struct {
 	Base        float32 // of the rates, 10,000 if it is 0
 	Width       int     // how many of the first elements are turned, all if it is 0
 	Interleaved bool    // pairs are neighbours, as in GPT-J, rather than half the width apart
+	Heads       bool    // every position has rows of several heads: x is f32[… length heads width]
+}
+
+// length is the axis of the positions.
+func (r Rotation) length(x graph.Type) int {
+	if r.Heads {
+		return x.Rank() - 3
+	}
+	return x.Rank() - 2
+}
+
+// heads is how many rows beside each other have one position.
+func (r Rotation) heads(x graph.Type) int {
+	if r.Heads {
+		return x.Size(-2)
+	}
+	return 1
 }
 
 // Rotary is the rotary position embedding (Su and others 2021): in every row of x
@@ -50,8 +67,9 @@ func (o rotary) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	x, p := in[0], in[1]
-	if x.Rank() < 2 {
-		return nil, fmt.Errorf("operand 0 is %s, want rows of a sequence: two axes or more", x)
+	if o.length(x) < 0 {
+		return nil, fmt.Errorf("operand 0 is %s, want rows of a sequence: %d axes or more", x,
+			2+flag(o.Heads))
 	}
 	if o.Width < 2 || o.Width%2 != 0 || o.Width > x.Size(-1) {
 		return nil, fmt.Errorf("the first %d elements of rows of %s cannot be turned in pairs",
@@ -60,9 +78,9 @@ func (o rotary) Infer(in []graph.Type) ([]graph.Type, error) {
 	if !(o.Base >= 1) || math.IsInf(float64(o.Base), 0) {
 		return nil, fmt.Errorf("the base of the rates is %g, want a number of 1 or more", o.Base)
 	}
-	length := x.Size(-2)
+	length := x.Size(o.length(x))
 	ok := p.Rank() == 0 || p.Rank() == 1 && p.Size(0) == length ||
-		p.Rank() == 2 && x.Rank() > 2 && p.Size(0) == x.Size(0) && p.Size(1) == length
+		p.Rank() == 2 && o.length(x) > 0 && p.Size(0) == x.Size(0) && p.Size(1) == length
 	if !ok {
 		return nil, fmt.Errorf("positions are %s, want i32[], i32[%d] or i32[batch %d]", p, length,
 			length)
@@ -71,8 +89,8 @@ func (o rotary) Infer(in []graph.Type) ([]graph.Type, error) {
 }
 
 // sequences is how many rows have a position of their own.
-func (rotary) sequences(in []graph.Type) int {
-	n := in[0].Size(-2)
+func (o rotary) sequences(in []graph.Type) int {
+	n := in[0].Size(o.length(in[0]))
 	if in[1].Rank() == 2 {
 		n *= in[0].Size(0)
 	}
@@ -100,7 +118,7 @@ func (o rotary) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 func (o rotary) CheckData(in []tensor.View) error {
 	most := maxPosition
 	if in[1].Type.Rank() == 0 {
-		most -= in[0].Type.Size(-2) - 1
+		most -= in[0].Type.Size(o.length(in[0].Type)) - 1
 	}
 	for _, p := range known(in[1]) {
 		if p < 0 || int(p) >= most {
@@ -116,7 +134,7 @@ func rotaryCPU(o rotary, c *kernel.Call) error {
 	}
 	x, out := c.In[0].F32(), c.Out[0].F32()
 	width, half := c.In[0].Type.Size(-1), o.Width/2
-	length := c.In[0].Type.Size(-2)
+	length, heads := c.In[0].Type.Size(o.length(c.In[0].Type)), o.heads(c.In[0].Type)
 	types := []graph.Type{c.In[0].Type, c.In[1].Type}
 	table := floats(c.Scratch[8*half:])
 	o.fill(c, table, c.In[1].I32(), o.sequences(types))
@@ -126,7 +144,7 @@ func rotaryCPU(o rotary, c *kernel.Call) error {
 	}
 	rows(c, len(x), width, func(lo, hi int) {
 		row := lo / width
-		at := (row/each*length + row%length) * 2 * half
+		at := (row/each*length + row/heads%length) * 2 * half
 		o.turn(out[lo:hi], x[lo:hi], table[at:at+half], table[at+half:at+2*half])
 	})
 	return nil
@@ -181,9 +199,17 @@ func init() {
 			Interleaved: interleaved}}, In: in, Fill: fills{1: below(9)}, NoGrad: []int{1},
 			Second: true}
 	}
+	heads := func(in ...graph.Type) Sample {
+		s := turned(4, false, in...)
+		o := s.Op.(rotary)
+		o.Heads = true
+		s.Op = o
+		return s
+	}
 	register(
 		turned(6, false, f(2, 3, 5, 6), i()), turned(4, false, f(5, 6), i(5)),
 		turned(6, true, f(2, 3, 5, 6), i(2, 5)), turned(2, true, f(4, 5, 3), i(5)),
+		heads(f(2, 5, 3, 6), i()), heads(f(5, 3, 4), i(5)), heads(f(2, 5, 3, 6), i(2, 5)),
 		Sample{Op: rotary{Rotation: Rotation{Base: 500, Width: 4}, Back: true},
 			In: []graph.Type{f(2, 3, 4), i(2, 3)}, NoGrad: []int{1}, Second: true},
 	)

@@ -5,23 +5,26 @@
 #define TILE 64
 #define DEEP 16
 
-// SwiftK says which index of an operand goes with the thread: the inner one, or the outer.
+struct Panels {
+	float left[DEEP][TILE + 4], right[DEEP][TILE + 4];
+};
+
+// Swift says which index of an operand goes with the thread: the inner one, or the outer.
 template <bool SwiftA, bool SwiftB, class A, class B, class C>
-__device__ void tile(i64 m0, i64 n0, i64 m, i64 n, i64 k0, i64 k1, A a, B b, C c) {
-	__shared__ float left[DEEP][TILE + 4], right[DEEP][TILE + 4];
+__device__ void tile_by(Panels &p, i64 m0, i64 n0, i64 m, i64 n, i64 k0, i64 k1, A a, B b, C c) {
 	int me = threadIdx.x, row = me / 16 * 4, column = me % 16 * 4;
 	float sum[4][4] = {};
 	for (i64 k = k0; k < k1; k += DEEP) {
 		for (int i = 0; i < TILE * DEEP; i += 256) {
 			int e = i + me, ka = SwiftA ? e % DEEP : e / TILE, ra = SwiftA ? e / DEEP : e % TILE;
 			int kb = SwiftB ? e % DEEP : e / TILE, rb = SwiftB ? e / DEEP : e % TILE;
-			left[ka][ra] = m0 + ra < m && k + ka < k1 ? a(m0 + ra, k + ka) : 0.f;
-			right[kb][rb] = n0 + rb < n && k + kb < k1 ? b(k + kb, n0 + rb) : 0.f;
+			p.left[ka][ra] = m0 + ra < m && k + ka < k1 ? a(m0 + ra, k + ka) : 0.f;
+			p.right[kb][rb] = n0 + rb < n && k + kb < k1 ? b(k + kb, n0 + rb) : 0.f;
 		}
 		__syncthreads();
 		for (int d = 0; d < DEEP; d++) {
 			float x[4], y[4];
-			for (int i = 0; i < 4; i++) x[i] = left[d][row + i], y[i] = right[d][column + i];
+			for (int i = 0; i < 4; i++) x[i] = p.left[d][row + i], y[i] = p.right[d][column + i];
 			for (int i = 0; i < 4; i++)
 				for (int j = 0; j < 4; j++) sum[i][j] = fmaf(x[i], y[j], sum[i][j]);
 		}
@@ -31,6 +34,11 @@ __device__ void tile(i64 m0, i64 n0, i64 m, i64 n, i64 k0, i64 k1, A a, B b, C c
 		for (int j = 0; j < 4; j++)
 			if (m0 + row + i < m && n0 + column + j < n)
 				c(m0 + row + i, n0 + column + j, sum[i][j]);
+}
+template <bool SwiftA, bool SwiftB, class A, class B, class C>
+__device__ void tile(i64 m0, i64 n0, i64 m, i64 n, i64 k0, i64 k1, A a, B b, C c) {
+	__shared__ Panels p;
+	tile_by<SwiftA, SwiftB>(p, m0, n0, m, n, k0, k1, a, b, c);
 }
 
 // The rows of an expert, as the offsets have them.

@@ -24,6 +24,14 @@ func Mul(dst, a, b []float32) {
 	}
 }
 
+// MulShifted sets dst[i] = (a[i]−shift)·b[i]; the difference is rounded before the product.
+func MulShifted(dst, a, b []float32, shift float32) {
+	cover(dst, a, b)
+	for lo, hi := range spans(len(dst)) {
+		active.mulShifted(dst[lo:hi], a[lo:hi], b[lo:hi], shift)
+	}
+}
+
 // Div sets dst[i] = a[i]/b[i], correctly rounded.
 func Div(dst, a, b []float32) {
 	cover(dst, a, b)

@@ -1,0 +1,221 @@
+// Attention by tiles of 64 queries and 64 keys, of which a block has one at a time: the matrix of
+// weights is nowhere. Rows are divided by the sums of their weights at the end; the gradients
+// compute weights again, those of keys and values in one kernel, those of queries in another, so
+// that every sum has an order and there are no atomics.
+struct Strides {
+	i64 batch, head, next;
+};
+struct Attention {
+	i64 batch, queries, keys, heads, groups, size, value;
+	Strides q, k, v, y, s; // of y and s: results, and numbers of rows
+	i64 causal, place, each, window, sinks; // each: places are of elements of the batch
+	i64 from, by_batch, by_head, by_query; // numbers of weights in the random stream
+	u64 salt;
+	const int *padding, *documents, *places, *seed; // 0 where there are none
+	float scale, cap, kept;
+	u32 limit;
+};
+struct Matrix {
+	float at[TILE][TILE + 1];
+};
+
+__device__ __forceinline__ i64 along(const Strides &s, i64 b, i64 h, i64 i) {
+	return b * s.batch + h * s.head + i * s.next;
+}
+__device__ __forceinline__ i64 place_of(const Attention &a, i64 b, i64 q) {
+	return a.place + q + (a.places ? a.places[a.each ? b : 0] : 0);
+}
+__device__ __forceinline__ bool sees(const Attention &a, i64 b, i64 q, i64 k) {
+	i64 p = place_of(a, b, q);
+	if (a.causal && (k > p || (a.window && k <= p - a.window && k >= a.sinks))) return false;
+	if (a.padding && a.padding[b * a.keys + k] == 0) return false;
+	return !a.documents || a.documents[b * a.keys + k] == a.documents[b * a.keys + p];
+}
+// Does a causal mask or a window hide a tile entirely?
+__device__ __forceinline__ bool hides(const Attention &a, i64 b, i64 q0, i64 rows, i64 k0,
+	i64 columns) {
+	if (!a.causal) return false;
+	if (k0 > place_of(a, b, q0 + rows - 1)) return true;
+	return a.window && k0 + columns - 1 <= place_of(a, b, q0) - a.window && k0 >= a.sinks;
+}
+__device__ __forceinline__ float noise_of(const Attention &a, u64 key, i64 b, i64 h, i64 q, i64 k) {
+	if (!a.seed) return 1;
+	u64 at = (u64)(a.from + b * a.by_batch + h * a.by_head + q * a.by_query + k);
+	return philox_word(key, at) <= a.limit ? a.kept : 0.f;
+}
+__device__ __forceinline__ float capped(const Attention &a, float x) {
+	return a.cap > 0 ? a.cap * tanhf(x / a.cap) : x;
+}
+__device__ __forceinline__ i64 least(i64 a, i64 b) { return a < b ? a : b; }
+
+// The scaled products of a tile's queries and keys.
+__device__ __forceinline__ void logits_of(const Attention &a, Panels &p, Matrix &w, const float *q,
+	const float *k, i64 rows, i64 columns) {
+	tile_by<true, true>(p, 0, 0, rows, columns, 0, a.size,
+		[=, &a](i64 i, i64 d) { return q[i * a.q.next + d]; },
+		[=, &a](i64 d, i64 j) { return k[j * a.k.next + d]; },
+		[&](i64 i, i64 j, float v) { w.at[i][j] = capped(a, a.scale * v); });
+}
+
+extern "C" __global__ void __launch_bounds__(256) attention(PARAM Attention a, float *out,
+	float *sums, const float *q, const float *k, const float *v) {
+	__shared__ Panels p;
+	__shared__ Matrix w;
+	__shared__ float most[TILE], sum[TILE], grown[TILE];
+	int me = threadIdx.x, lane = me % 32;
+	i64 tiles = (a.queries + TILE - 1) / TILE, per = a.heads / a.groups;
+	u64 key = a.seed ? stream_key(a.seed, a.salt) : 0;
+	for (i64 block = blockIdx.x; block < a.batch * a.heads * tiles; block += gridDim.x) {
+		i64 b = block / tiles / a.heads, h = block / tiles % a.heads, q0 = block % tiles * TILE;
+		i64 rows = least(TILE, a.queries - q0);
+		float *y = out + along(a.y, b, h, q0);
+		for (i64 i = me; i < rows * a.value; i += 256) y[i / a.value * a.y.next + i % a.value] = 0;
+		if (me < TILE) most[me] = -infinity(), sum[me] = 0;
+		__syncthreads();
+		for (i64 k0 = 0; k0 < a.keys; k0 += TILE) {
+			i64 columns = least(TILE, a.keys - k0);
+			if (hides(a, b, q0, rows, k0, columns)) continue;
+			logits_of(a, p, w, q + along(a.q, b, h, q0), k + along(a.k, b, h / per, k0), rows,
+				columns);
+			__syncthreads();
+			for (i64 r = me / 32; r < rows; r += 8) {
+				float x[2], top = most[r], s = 0;
+				for (int i = 0; i < 2; i++) {
+					i64 j = lane + 32 * i;
+					bool seen = j < columns && sees(a, b, q0 + r, k0 + j);
+					x[i] = seen ? w.at[r][j] : -infinity();
+					top = max_of(x[i], top);
+				}
+				top = fold_warp<Max>(top);
+				for (int i = 0; i < 2; i++) {
+					i64 j = lane + 32 * i;
+					float e = top == -infinity() ? 0.f : expf(x[i] - top);
+					s += e;
+					if (j < columns) w.at[r][j] = e * noise_of(a, key, b, h, q0 + r, k0 + j);
+				}
+				s = fold_warp<Sum<float>>(s);
+				float g = most[r] == top ? 1.f : expf(most[r] - top);
+				__syncwarp();
+				if (lane == 0) grown[r] = g, most[r] = top, sum[r] = sum[r] * g + s;
+			}
+			__syncthreads();
+			const float *values = v + along(a.v, b, h / per, k0);
+			for (i64 n0 = 0; n0 < a.value; n0 += TILE)
+				tile_by<true, false>(p, 0, n0, rows, a.value, 0, columns,
+					[&](i64 i, i64 d) { return w.at[i][d]; },
+					[=, &a](i64 d, i64 j) { return values[d * a.v.next + j]; },
+					[&](i64 i, i64 j, float x) {
+						y[i * a.y.next + j] = y[i * a.y.next + j] * grown[i] + x;
+					});
+			__syncthreads();
+		}
+		__syncthreads();
+		for (i64 i = me; i < rows * a.value; i += 256)
+			if (sum[i / a.value] != 0) y[i / a.value * a.y.next + i % a.value] /= sum[i / a.value];
+		if (me < rows) sums[along(a.s, b, h, q0 + me)] = most[me] + logf(sum[me]);
+		__syncthreads();
+	}
+}
+
+// What gradients read: queries, keys, values, logarithms of sums, the gradient of results, and
+// for each row what the gradients of its weights have in common.
+struct Backward {
+	const float *q, *k, *v, *sums, *d, *delta;
+};
+
+// The weights of a tile, less what is dropped, and the gradients of its products.
+__device__ void weights_of(const Attention &a, const Backward &x, u64 key, Panels &p, Matrix &w,
+	Matrix &g, i64 b, i64 h, i64 q0, i64 rows, i64 k0, i64 columns) {
+	i64 group = h / (a.heads / a.groups);
+	logits_of(a, p, w, x.q + along(a.q, b, h, q0), x.k + along(a.k, b, group, k0), rows, columns);
+	const float *d = x.d + along(a.y, b, h, q0), *v = x.v + along(a.v, b, group, k0);
+	tile_by<true, true>(p, 0, 0, rows, columns, 0, a.value,
+		[=, &a](i64 i, i64 e) { return d[i * a.y.next + e]; },
+		[=, &a](i64 e, i64 j) { return v[j * a.v.next + e]; },
+		[&](i64 i, i64 j, float s) { g.at[i][j] = s; });
+	__syncthreads();
+	for (int i = threadIdx.x; i < TILE * TILE; i += 256) {
+		int r = i / TILE, c = i % TILE;
+		if (r >= rows || c >= columns) continue;
+		i64 at = along(a.s, b, h, q0 + r);
+		float logit = w.at[r][c], sum = x.sums[at], weight = 0, slope = 1;
+		if (sum != -infinity() && sees(a, b, q0 + r, k0 + c)) weight = expf(logit - sum);
+		if (a.cap > 0) slope = 1.f - logit / a.cap * (logit / a.cap);
+		float noise = noise_of(a, key, b, h, q0 + r, k0 + c);
+		g.at[r][c] = weight * (noise * g.at[r][c] - x.delta[at]) * slope;
+		w.at[r][c] = weight * noise;
+	}
+	__syncthreads();
+}
+
+// Adds to rows of a result, of so many elements, the products of a tile's columns, or rows, and
+// of vectors.
+template <bool Across> __device__ __forceinline__ void add_products(Panels &p, const Matrix &w,
+	float *to, i64 next, const float *from, i64 step, float scale, i64 rows, i64 inner, i64 n) {
+	for (i64 n0 = 0; n0 < n; n0 += TILE)
+		tile_by<!Across, false>(p, 0, n0, rows, n, 0, inner,
+			[&](i64 i, i64 d) { return Across ? w.at[d][i] : w.at[i][d]; },
+			[=](i64 d, i64 j) { return from[d * step + j]; },
+			[=](i64 i, i64 j, float s) { to[i * next + j] += scale * s; });
+}
+
+__device__ __forceinline__ void clear_rows(float *to, i64 next, i64 rows, i64 n) {
+	for (i64 i = threadIdx.x; i < rows * n; i += 256) to[i / n * next + i % n] = 0;
+}
+
+extern "C" __global__ void __launch_bounds__(256) attention_keys(PARAM Attention a,
+	PARAM Backward x, float *dk, float *dv) {
+	__shared__ Panels p;
+	__shared__ Matrix w, g;
+	i64 tiles = (a.keys + TILE - 1) / TILE, per = a.heads / a.groups;
+	u64 key = a.seed ? stream_key(a.seed, a.salt) : 0;
+	for (i64 block = blockIdx.x; block < a.batch * a.groups * tiles; block += gridDim.x) {
+		i64 b = block / tiles / a.groups, group = block / tiles % a.groups;
+		i64 k0 = block % tiles * TILE, columns = least(TILE, a.keys - k0);
+		float *to_k = dk + along(a.k, b, group, k0), *to_v = dv + along(a.v, b, group, k0);
+		clear_rows(to_k, a.k.next, columns, a.size);
+		clear_rows(to_v, a.v.next, columns, a.value);
+		__syncthreads();
+		for (i64 h = group * per; h < (group + 1) * per; h++)
+			for (i64 q0 = 0; q0 < a.queries; q0 += TILE) {
+				i64 rows = least(TILE, a.queries - q0);
+				if (hides(a, b, q0, rows, k0, columns)) continue;
+				weights_of(a, x, key, p, w, g, b, h, q0, rows, k0, columns);
+				add_products<true>(p, w, to_v, a.v.next, x.d + along(a.y, b, h, q0), a.y.next,
+					1, columns, rows, a.value);
+				add_products<true>(p, g, to_k, a.k.next, x.q + along(a.q, b, h, q0), a.q.next,
+					a.scale, columns, rows, a.size);
+				__syncthreads();
+			}
+	}
+}
+
+extern "C" __global__ void __launch_bounds__(256) attention_queries(PARAM Attention a,
+	PARAM Backward x, float *dq) {
+	__shared__ Panels p;
+	__shared__ Matrix w, g;
+	i64 tiles = (a.queries + TILE - 1) / TILE, per = a.heads / a.groups;
+	u64 key = a.seed ? stream_key(a.seed, a.salt) : 0;
+	for (i64 block = blockIdx.x; block < a.batch * a.heads * tiles; block += gridDim.x) {
+		i64 b = block / tiles / a.heads, h = block / tiles % a.heads, q0 = block % tiles * TILE;
+		i64 rows = least(TILE, a.queries - q0);
+		float *to = dq + along(a.q, b, h, q0);
+		clear_rows(to, a.q.next, rows, a.size);
+		__syncthreads();
+		for (i64 k0 = 0; k0 < a.keys; k0 += TILE) {
+			i64 columns = least(TILE, a.keys - k0);
+			if (hides(a, b, q0, rows, k0, columns)) continue;
+			weights_of(a, x, key, p, w, g, b, h, q0, rows, k0, columns);
+			add_products<false>(p, g, to, a.q.next, x.k + along(a.k, b, h / per, k0), a.k.next,
+				a.scale, rows, columns, a.size);
+			__syncthreads();
+		}
+	}
+}
+
+// -infinity where a key is not seen, else 0.
+extern "C" __global__ void attention_mask(PARAM Attention a, float *out) {
+	EACH(i, a.batch * a.queries * a.keys)
+		out[i] = sees(a, i / a.keys / a.queries, i / a.keys % a.queries, i % a.keys) ? 0.f
+			: -infinity();
+}
