@@ -21,15 +21,26 @@ type GPTConfig struct {
 
 	Layers    int
 	Width     int // the size of a token's representation
-	Heads     int // attention heads, of Width/Heads each
+	Heads     int // attention heads
+	HeadWidth int // of each; 0 means Width/Heads
 	KeyHeads  int // heads of keys and values, each for a group of Heads; Heads in GPT-2
 	Hidden    int // hidden units of a feed-forward sublayer
 	Vocab     int // sub-words, those that a tokenizer leaves unused included
 	Positions int // learned positions, Length or more; 0 with rotary ones
 	Untied    bool
 
-	RotaryBase float32 // of the angles of LlamaBlocks
-	Eps        float32 // added to what norms divide by
+	// Of LlamaBlocks, as the families of its public checkpoints differ in.
+	Family     string // model_type in a public config.json; "" means llama
+	RotaryBase float32
+	Rotary     RotaryScaling
+	HeadNorms  bool // queries and keys are normalised, head by head
+	QueryBias  bool // of queries, keys and values
+	OutputBias bool // of attention's result
+	HiddenBias bool // of feed-forward sublayers
+	Window     int  // the most tokens that one attends to, itself among them; 0: all before
+	WindowFrom int  // the first layer in which that is so
+
+	Eps float32 // added to what norms divide by
 
 	Dropout  float32 // of embeddings, attention weights and residual branches
 	Decay    float32 // of weight matrices and embeddings, times the learning rate
@@ -120,12 +131,17 @@ func (c GPTConfig) Validate() error {
 // validateBlocks demands heads that divide each other, and positions.
 func (c GPTConfig) validateBlocks() error {
 	switch {
-	case c.Width%c.Heads != 0:
+	case c.HeadWidth < 0 || c.HeadWidth > math.MaxInt32/c.Heads:
+		return fmt.Errorf("heads have width %d: want 1 or more", c.HeadWidth)
+	case c.HeadWidth == 0 && c.Width%c.Heads != 0:
 		return fmt.Errorf("width is %d: want a multiple of the %d heads", c.Width, c.Heads)
 	case c.Heads%c.KeyHeads != 0:
 		return fmt.Errorf("heads are %d: want a multiple of the %d of keys", c.Heads, c.KeyHeads)
-	case c.Blocks == LlamaBlocks && (c.Width/c.Heads)%2 != 0:
-		return fmt.Errorf("heads have width %d: want an even number", c.Width/c.Heads)
+	case c.Blocks == LlamaBlocks && c.size()%2 != 0:
+		return fmt.Errorf("heads have width %d: want an even number", c.size())
+	case c.Window < 0 || c.WindowFrom < 0:
+		return fmt.Errorf("a window of %d tokens from layer %d on: want numbers from 0", c.Window,
+			c.WindowFrom)
 	case c.Blocks == LlamaBlocks && !(c.RotaryBase >= 1 && c.RotaryBase <= math.MaxFloat32):
 		return fmt.Errorf("rotary base is %v: want a number from 1", c.RotaryBase)
 	case c.Blocks == GPT2Blocks && c.Positions < c.Length:
@@ -133,8 +149,27 @@ func (c GPTConfig) validateBlocks() error {
 			c.Positions)
 	case c.Blocks == GPT2Blocks && (c.Untied || c.KeyHeads != c.Heads):
 		return fmt.Errorf("gpt2 blocks have tied embeddings and %d heads of keys", c.Heads)
+	case c.Blocks == GPT2Blocks && c.beyondGPT2():
+		return fmt.Errorf("gpt2 blocks have no families, widths of heads or windows")
 	}
-	return nil
+	if err := c.fitsFamily(); err != nil {
+		return err
+	}
+	return c.Rotary.validate(c.Length)
+}
+
+// beyondGPT2 reports what only families of LlamaBlocks have.
+func (c GPTConfig) beyondGPT2() bool {
+	return c.Family != "" || c.HeadWidth != 0 || c.HeadNorms || c.QueryBias || c.OutputBias ||
+		c.HiddenBias || c.Window != 0 || c.Rotary != RotaryScaling{}
+}
+
+// size is the width of a head.
+func (c GPTConfig) size() int {
+	if c.HeadWidth != 0 {
+		return c.HeadWidth
+	}
+	return c.Width / c.Heads
 }
 
 // Parameters is the number of elements of all variables that are not optimizer
@@ -147,11 +182,19 @@ func (c GPTConfig) Parameters() int64 {
 		feedForward := 2*d*h + h + d
 		return table + int64(c.Positions)*d + layers*(attention+feedForward+4*d) + 2*d
 	}
-	keys := d / int64(c.Heads) * int64(c.KeyHeads)
+	size := int64(c.size())
+	queries, keys := size*int64(c.Heads), size*int64(c.KeyHeads)
 	if c.Untied {
 		table *= 2
 	}
-	return table + layers*(2*d*d+2*d*keys+3*d*h+2*d) + d
+	layer := 2*d*queries + 2*d*keys + 3*d*h + 2*d
+	for has, n := range map[*bool]int64{&c.HeadNorms: 2 * size, &c.QueryBias: queries + 2*keys,
+		&c.OutputBias: d, &c.HiddenBias: 2*h + d} {
+		if *has {
+			layer += n
+		}
+	}
+	return table + layers*layer + d
 }
 
 // NoTarget is the target of a position where nothing is to be predicted.

@@ -52,7 +52,7 @@ func decodeGPT(c GPTConfig, batch, partBytes int) (*Decoder, error) {
 // cache is a state variable for the keys or the values of a layer.
 func (c GPTConfig) cache(g *graph.Graph, layer int, name string) graph.Value {
 	defer g.Scope(fmt.Sprint(layer))()
-	return g.State(name, tensor.Of(graph.F32, c.Texts, c.KeyHeads, c.Length, c.Width/c.Heads),
+	return g.State(name, tensor.Of(graph.F32, c.Texts, c.KeyHeads, c.Length, c.size()),
 		graph.Init{})
 }
 
@@ -66,7 +66,7 @@ func gptStep(m *nn.Model, c GPTConfig, past *gptPast, n int) DecodeStep {
 		Parent:   m.Graph.Input("parent", tensor.Of(graph.I32, c.Texts)),
 	}
 	past.parent, past.updates = s.Parent, nil
-	p := &gpt{GPTConfig: c, past: past, first: s.Position}
+	p := &gpt{GPTConfig: c, past: past, first: s.Position, rates: c.scaled(m.Graph)}
 	leave()
 	x := p.hidden(ctx, s.Tokens)
 	leave = ctx.Enter()

@@ -53,7 +53,8 @@ func (m *members) take(into any, names ...string) {
 
 // kinds are what members may be, in words.
 var kinds = map[reflect.Kind]string{reflect.Int: "a whole number", reflect.Float32: "a number",
-	reflect.Bool: "true or false", reflect.String: "a text", reflect.Slice: "a list of texts",
+	reflect.Float64: "a number",
+	reflect.Bool:    "true or false", reflect.String: "a text", reflect.Slice: "a list of texts",
 	reflect.Map: "an object"}
 
 // demand is a member that changes the network, and the values with which it is the one that
@@ -118,12 +119,10 @@ var (
 	}
 	ofLlama = []demand{
 		{"hidden_act", []string{`"silu"`, `"swish"`}},
-		{"attention_bias", []string{"false"}}, {"mlp_bias", []string{"false"}},
 		{"partial_rotary_factor", []string{"1"}}, {"rope_interleaved", []string{"false"}},
 	}
 	ofRotary = []demand{
-		{"rope_type", []string{`"default"`}}, {"type", []string{`"default"`}},
-		{"partial_rotary_factor", []string{"1"}}, {"factor", []string{"1"}},
+		{"partial_rotary_factor", []string{"1"}},
 	}
 )
 
@@ -140,7 +139,6 @@ var idle = set(`model_type transformers_version torch_dtype dtype name_or_path
 	output_attentions output_hidden_states return_dict torchscript use_bfloat16
 	tf_legacy_loss chunk_size_feed_forward finetuning_task id2label label2id num_labels
 	problem_type prefix tokenizer_class task_specific_params max_sequence_length
-	max_window_layers
 	max_length min_length do_sample early_stopping num_beams num_beam_groups
 	diversity_penalty temperature top_k top_p typical_p repetition_penalty length_penalty
 	no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids num_return_sequences

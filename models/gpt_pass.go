@@ -14,6 +14,7 @@ import (
 type gpt struct {
 	GPTConfig
 	first graph.Value // i32[]: the position of the first token
+	rates graph.Value // of rotary positions that are scaled
 	past  *gptPast    // nil: the first token is the text's first
 }
 
@@ -25,7 +26,7 @@ func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits grap
 	}
 	g := c.Graph()
 	leave := c.Enter()
-	p.first = g.Constant("first", tensor.FromI32([]int32{0}))
+	p.first, p.rates = g.Constant("first", tensor.FromI32([]int32{0})), p.scaled(g)
 	leave()
 	logits = p.head(c, p.hidden(c, tokens))
 	defer c.Enter()()
@@ -153,9 +154,9 @@ func (p *gpt) residual(c *nn.Ctx, x, y graph.Value) graph.Value {
 }
 
 // linear is a projection: with a bias and [in out] in GPT2Blocks, [out in] in
-// LlamaBlocks. Those that end a residual branch start smaller, so that the sum of all
-// branches does not.
-func (p *gpt) linear(c *nn.Ctx, x graph.Value, out int, last bool) graph.Value {
+// LlamaBlocks, where a bias is said. Those that end a residual branch start smaller, so that the
+// sum of all branches does not.
+func (p *gpt) linear(c *nn.Ctx, x graph.Value, out int, last, bias bool) graph.Value {
 	deviation := 0.02
 	if last {
 		deviation /= math.Sqrt(2 * float64(p.Layers))
@@ -168,23 +169,27 @@ func (p *gpt) linear(c *nn.Ctx, x graph.Value, out int, last bool) graph.Value {
 		return x
 	}
 	defer c.Enter()()
-	return ops.MatMulT(x, c.Param("weight", init, out, x.Type().Size(-1)), false, true)
+	y := ops.MatMulT(x, c.Param("weight", init, out, x.Type().Size(-1)), false, true)
+	if bias {
+		y = ops.Add(y, c.Param("bias", nn.Zeros, out))
+	}
+	return y
 }
 
 func (p *gpt) feedForward(c *nn.Ctx, x graph.Value) graph.Value {
 	if p.Blocks == GPT2Blocks {
-		y := p.linear(c.In("c_fc"), x, p.Hidden, false)
+		y := p.linear(c.In("c_fc"), x, p.Hidden, false, true)
 		leave := c.Enter()
 		y = ops.GeluTanh(y)
 		leave()
-		return p.linear(c.In("c_proj"), y, p.Width, true)
+		return p.linear(c.In("c_proj"), y, p.Width, true, true)
 	}
-	gate := p.linear(c.In("gate_proj"), x, p.Hidden, false)
-	up := p.linear(c.In("up_proj"), x, p.Hidden, false)
+	gate := p.linear(c.In("gate_proj"), x, p.Hidden, false, p.HiddenBias)
+	up := p.linear(c.In("up_proj"), x, p.Hidden, false, p.HiddenBias)
 	leave := c.Enter()
 	y := ops.Mul(ops.Silu(gate), up)
 	leave()
-	return p.linear(c.In("down_proj"), y, p.Width, true)
+	return p.linear(c.In("down_proj"), y, p.Width, true, p.HiddenBias)
 }
 
 // attend is the attention sublayer of x, f32[texts n width].
@@ -194,32 +199,49 @@ func (p *gpt) attend(c *nn.Ctx, layer int, x graph.Value) graph.Value {
 		return graph.Value{}
 	}
 	leave := c.Enter()
-	q, k = p.turn(p.split(q, p.Heads)), p.turn(p.split(k, p.KeyHeads))
-	v = p.split(v, p.KeyHeads)
-	o := ops.AttentionOptions{Causal: true}
+	q, k, v = p.split(q, p.Heads), p.split(k, p.KeyHeads), p.split(v, p.KeyHeads)
+	leave()
+	if p.HeadNorms {
+		q, k = p.norm(c.In("q_norm"), q), p.norm(c.In("k_norm"), k)
+	}
+	leave = c.Enter()
+	q, k = p.turn(q), p.turn(k)
+	o := p.attention(c, layer)
 	if p.past != nil {
 		k, v = p.past.recall(layer, k, v, p.first)
 		q, o.HeadsFirst, o.Position = headsFirst(q), true, p.first
-	}
-	if c.Training() && p.Dropout != 0 {
-		o.Dropout, o.Seed, o.Name = p.Dropout, c.Seed(), c.Noise("weights")
 	}
 	y := ops.Attention(q, k, v, o)
 	if o.HeadsFirst {
 		y = headsFirst(y)
 	}
-	y = ops.ReshapeSizes(y, x.Type().Size(0), x.Type().Size(1), p.Width)
+	y = ops.ReshapeSizes(y, x.Type().Size(0), x.Type().Size(1), p.Heads*p.size())
 	leave()
 	if p.Blocks == GPT2Blocks {
-		return p.linear(c.In("c_proj"), y, p.Width, true)
+		return p.linear(c.In("c_proj"), y, p.Width, true, true)
 	}
-	return p.linear(c.In("o_proj"), y, p.Width, true)
+	return p.linear(c.In("o_proj"), y, p.Width, true, p.OutputBias)
+}
+
+// attention is what a layer's is like.
+func (p *gpt) attention(c *nn.Ctx, layer int) ops.AttentionOptions {
+	o := ops.AttentionOptions{Causal: true}
+	if t := p.Rotary.temper(); t != 1 {
+		o.Scale = float32(t / math.Sqrt(float64(p.size())))
+	}
+	if layer >= p.WindowFrom {
+		o.Window = p.Window
+	}
+	if c.Training() && p.Dropout != 0 {
+		o.Dropout, o.Seed, o.Name = p.Dropout, c.Seed(), c.Noise("weights")
+	}
+	return o
 }
 
 // project is queries, keys and values, f32[texts n heads·size].
 func (p *gpt) project(c *nn.Ctx, x graph.Value) (q, k, v graph.Value) {
 	if p.Blocks == GPT2Blocks {
-		all := p.linear(c.In("c_attn"), x, 3*p.Width, false)
+		all := p.linear(c.In("c_attn"), x, 3*p.Width, false, true)
 		if !all.Valid() {
 			return
 		}
@@ -227,24 +249,17 @@ func (p *gpt) project(c *nn.Ctx, x graph.Value) (q, k, v graph.Value) {
 		part := func(i int) graph.Value { return ops.Slice(all, 2, i*p.Width, (i+1)*p.Width) }
 		return part(0), part(1), part(2)
 	}
-	keys := p.Width / p.Heads * p.KeyHeads
-	return p.linear(c.In("q_proj"), x, p.Width, false), p.linear(c.In("k_proj"), x, keys, false),
-		p.linear(c.In("v_proj"), x, keys, false)
+	part := func(name string, heads int) graph.Value {
+		return p.linear(c.In(name), x, heads*p.size(), false, p.QueryBias)
+	}
+	return part("q_proj", p.Heads), part("k_proj", p.KeyHeads), part("v_proj", p.KeyHeads)
 }
 
 // split takes [texts n heads·size] apart into [texts n heads size].
 func (p *gpt) split(x graph.Value, heads int) graph.Value {
 	t := x.Type()
-	return ops.ReshapeSizes(x, t.Size(0), t.Size(1), heads, p.Width/p.Heads)
+	return ops.ReshapeSizes(x, t.Size(0), t.Size(1), heads, p.size())
 }
 
 // headsFirst changes [texts n heads size] to [texts heads n size], or back.
 func headsFirst(x graph.Value) graph.Value { return ops.Transpose(x, 0, 2, 1, 3) }
-
-// turn gives queries and keys their positions in LlamaBlocks.
-func (p *gpt) turn(x graph.Value) graph.Value {
-	if p.Blocks == GPT2Blocks {
-		return x
-	}
-	return ops.Rotary(x, p.first, ops.Rotation{Base: p.RotaryBase, Heads: true})
-}

@@ -121,7 +121,27 @@ func (c GPTConfig) learns(name string) bool {
 		}
 		name = name[:at[2]] + "N" + name[at[3]:]
 	}
-	return slices.Contains(learnt[c.Blocks], name)
+	return slices.Contains(learnt[c.Blocks], name) || c.learnsBeside(name)
+}
+
+// learnsBeside reports whether a name, with N for a layer's number, is that of a parameter that
+// only some families have.
+func (c GPTConfig) learnsBeside(name string) bool {
+	part, ok := strings.CutPrefix(name, "layers.N.")
+	if !ok || c.Blocks != LlamaBlocks {
+		return false
+	}
+	switch part {
+	case "self_attn.q_norm.weight", "self_attn.k_norm.weight":
+		return c.HeadNorms
+	case "self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias":
+		return c.QueryBias
+	case "self_attn.o_proj.bias":
+		return c.OutputBias
+	case "mlp.gate_proj.bias", "mlp.up_proj.bias", "mlp.down_proj.bias":
+		return c.HiddenBias
+	}
+	return false
 }
 
 var (

@@ -186,6 +186,15 @@ func TestPublicConfigHonours(t *testing.T) {
 		{plain, `"sliding_window":4096,"use_sliding_window":false`, same},
 		{plain, `"layer_types":["full_attention"],"head_dim":64,"attention_bias":false`, same},
 		{plain, `"quantization_config":null,"partial_rotary_factor":1.0`, same},
+		{plain, `"attention_bias":true,"mlp_bias":true`, func(p Published) bool {
+			return p.QueryBias && p.OutputBias && p.HiddenBias
+		}},
+		{plain, `"head_dim":128`, func(p Published) bool { return p.size() == 128 }},
+		{plain, `"rope_scaling":{"rope_type":"dynamic","factor":2}`, func(p Published) bool {
+			return p.Rotary.Kind == "dynamic" && !p.scaled(nil).Valid()
+		}},
+		{plain, `"rope_scaling":{"rope_type":"yarn","original_max_position_embeddings":256}`,
+			func(p Published) bool { return p.Rotary.Factor == 16 }},
 		{plain, `"num_key_value_heads":null`, func(p Published) bool { return p.KeyHeads == 4 }},
 		{plain, `"zeta":1,"alpha":{},"beta":null,"_gamma":1`, func(p Published) bool {
 			return slices.Equal(p.Unknown, []string{"alpha", "zeta"})
@@ -252,6 +261,32 @@ func TestShaped(t *testing.T) {
 	}
 }
 
+const configQwen = `{"model_type":"qwen2","use_sliding_window":true,"sliding_window":6,
+"max_window_layers":1,"num_hidden_layers":2}`
+
+// TestFamiliesAreWritten: what a family's configuration says is said again where it is written.
+func TestFamiliesAreWritten(t *testing.T) {
+	for _, text := range []string{configLlama, configQwen, `{"model_type":"mistral"}`,
+		`{"model_type":"mistral","sliding_window":null,"head_dim":64}`, `{"model_type":"qwen3"}`,
+		`{"model_type":"qwen3","attention_bias":true,"head_dim":null}`,
+		`{"model_type":"llama","attention_bias":true,"mlp_bias":true,"head_dim":6,` +
+			`"rope_parameters":{"rope_type":"llama3","factor":8,"low_freq_factor":1,` +
+			`"high_freq_factor":4,"original_max_position_embeddings":8192}}`,
+		`{"model_type":"llama","rope_scaling":{"rope_type":"yarn","factor":4,"mscale":2,` +
+			`"mscale_all_dim":1}}`,
+		`{"model_type":"qwen2","rope_scaling":{"rope_type":"dynamic","factor":4}}`,
+	} {
+		want := parsed(t, text)
+		again, err := want.PublicConfig(7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := parsed(t, string(again)); got != want {
+			t.Errorf("%s is written as %s:\n%+v\nwant\n%+v", text, again, got, want)
+		}
+	}
+}
+
 // TestPublicConfigRefuses: networks that are not built are refused on one line.
 func TestPublicConfigRefuses(t *testing.T) {
 	for _, row := range []struct{ text, from, to, want string }{
@@ -273,13 +308,31 @@ func TestPublicConfigRefuses(t *testing.T) {
 		{configGPT2, "GPT2LMHeadModel", "GPT2ForSequenceClassification", "architectures has"},
 		{configGPT2, "gelu_new", "gelu", `activation_function is "gelu"`},
 		{configLlama, "silu", "gelu", `hidden_act is "gelu"`},
-		{configLlama, `"vocab_size"`, `"attention_bias":true,"vocab_size"`, "attention_bias"},
-		{configLlama, `"vocab_size"`, `"mlp_bias":true,"vocab_size"`, "mlp_bias"},
-		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"type":"x"}`, "rope_scaling.type"},
-		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"rope_type":"linear","factor":2}`,
-			`rope_scaling.rope_type is "linear"`},
+		{configLlama, `"model_type":"llama"`, `"model_type":"mistral","attention_bias":true`,
+			"attention_bias is true"},
+		{configLlama, `"model_type":"llama"`, `"model_type":"qwen3","mlp_bias":true`,
+			"mlp_bias is true"},
+		{configLlama, `"model_type":"llama"`, `"model_type":"gemma"`,
+			`model_type is "gemma": want gpt2, llama, mistral, qwen2 or qwen3`},
+		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"type":"x"}`, "rope_scaling.rope_type"},
+		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"rope_type":"longrope"}`, "longrope"},
+		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"rope_type":"linear","factor":0.5}`,
+			"factor 0.5"},
+		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"rope_type":"linear","beta_fast":2}`,
+			"rope_scaling.beta_fast is 2: want none"},
 		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"rope_type":"llama3"}`,
-			`rope_parameters.rope_type is "llama3"`},
+			"rotary scaling has factor 0"},
+		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"rope_type":"llama3","factor":8,` +
+			`"low_freq_factor":4,"high_freq_factor":4}`, "between 4 and 4 turns"},
+		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"rope_type":"linear","factor":2},` +
+			`"rope_scaling":{"rope_type":"linear","factor":3}`, "scale in two ways"},
+		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"rope_type":"yarn","factor":2,` +
+			`"truncate":false}`, "truncate is false"},
+		{configQwen, `"max_window_layers":1`, `"layer_types":["sliding_attention","full_attention"]`,
+			"full_attention after sliding_attention"},
+		{configQwen, `"sliding_window":6`, `"sliding_window":0`, "sliding_window is 0"},
+		{configQwen, `"max_window_layers":1`, `"layer_types":["chunked_attention"]`,
+			"chunked_attention"},
 		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"rope_theta":10000.0}`,
 			"rope_parameters.rope_theta is 10000, and elsewhere 500000"},
 		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"full_attention":{}}`,
@@ -296,7 +349,8 @@ func TestPublicConfigRefuses(t *testing.T) {
 		{configLlama, `"vocab_size"`, `"layer_types":["sliding_attention"],"vocab_size"`,
 			"layer_types has"},
 		{configLlama, "LlamaForCausalLM", "LlamaForCausalLMEagle3", "architectures has"},
-		{configLlama, `"vocab_size"`, `"head_dim":128,"vocab_size"`, "head_dim is 128"},
+		{configLlama, `"vocab_size"`, `"head_dim":0,"vocab_size"`, "head_dim is 0"},
+		{configLlama, `"vocab_size"`, `"head_dim":7,"vocab_size"`, "heads have width 7"},
 		{configLlama, `"eos_token_id":[2,3]`, `"eos_token_id":"</s>"`, "eos_token_id is"},
 	} {
 		_, err := ParsePublished([]byte(strings.Replace(row.text, row.from, row.to, 1)))

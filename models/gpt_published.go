@@ -21,9 +21,9 @@ type Published struct {
 // training and decoding take grows with it.
 const publicLength = 2048
 
-// ParsePublished reads the config.json of a public checkpoint of GPT-2 or LLaMA. A
-// member that is not there has the value that those have by default (GPT2Config and
-// LlamaConfig of transformers 5.24); what is no number of the network is that of size
+// ParsePublished reads the config.json of a public checkpoint of GPT-2, or of a family of LLaMA's
+// blocks: LLaMA, Mistral, Qwen 2 and Qwen 3. A member that is not there has the value that those
+// have by default (GPT2Config, LlamaConfig and so on of transformers 5.24); what is no number of the network is that of size
 // base. A network that [GPT] does not build is refused, on one line that names the
 // member.
 func ParsePublished(text []byte) (Published, error) {
@@ -34,13 +34,19 @@ func ParsePublished(text []byte) (Published, error) {
 	m.left = maps.Clone(m.raw)
 	var kind string
 	m.take(&kind, "model_type")
-	read := map[string]func() GPTConfig{"gpt2": m.gpt2, "llama": m.llama}[kind]
-	if read == nil {
-		return Published{}, fmt.Errorf("model_type is %.40q: want gpt2 or llama", kind)
+	var p Published
+	switch f, known := families[kind]; {
+	case kind == "gpt2":
+		p.GPTConfig = m.gpt2()
+		m.architectures([]string{"GPT2LMHeadModel", "GPT2Model", "GPT2DoubleHeadsModel"})
+	case known:
+		p.GPTConfig = m.llama(kind)
+		m.architectures(f.architectures)
+	default:
+		return Published{}, fmt.Errorf("model_type is %.40q: want gpt2, %s", kind, familyNames())
 	}
-	p := Published{GPTConfig: read(), Ends: m.ends()}
+	p.Ends = m.ends()
 	m.demand("", everywhere)
-	m.architectures(kind)
 	for _, name := range slices.Sorted(maps.Keys(m.left)) {
 		if !idle[name] && !strings.HasPrefix(name, "_") && string(m.left[name]) != "null" {
 			p.Unknown = append(p.Unknown, legible.Cut(name, 60))
@@ -82,83 +88,10 @@ func (m *members) gpt2() GPTConfig {
 	return c
 }
 
-func (m *members) llama() GPTConfig {
-	c, err := NewGPTConfig("base", LlamaBlocks)
-	m.fail(err)
-	c.Layers, c.Heads, c.Width, c.Hidden, c.Vocab = 32, 32, 4096, 11008, 32000
-	c.Eps, c.Length = 1e-6, 2048
-	m.take(&c.Layers, "num_hidden_layers")
-	m.take(&c.Heads, "num_attention_heads")
-	m.take(&c.Width, "hidden_size")
-	m.take(&c.Hidden, "intermediate_size")
-	m.take(&c.Vocab, "vocab_size")
-	m.take(&c.Length, "max_position_embeddings")
-	m.take(&c.Eps, "rms_norm_eps")
-	c.KeyHeads, c.Length = c.Heads, min(c.Length, publicLength)
-	m.take(&c.KeyHeads, "num_key_value_heads")
-	tied := false
-	m.take(&tied, "tie_word_embeddings")
-	c.Untied = !tied
-	m.rotary(&c.RotaryBase)
-	size := 0
-	if m.take(&size, "head_dim"); m.has("head_dim") && size*c.Heads != c.Width {
-		m.fail(fmt.Errorf("head_dim is %d: want hidden_size/num_attention_heads, %d/%d", size,
-			c.Width, c.Heads))
-	}
-	m.demand("", ofLlama)
-	m.windows()
-	return c
-}
-
-// rotary is the base of the angles: rope_theta, which newer files have within
-// rope_parameters.
-func (m *members) rotary(base *float32) {
-	m.take(base, "rope_theta")
-	said := m.has("rope_theta")
-	for _, name := range []string{"rope_parameters", "rope_scaling"} {
-		in := &members{within: name + "."}
-		m.take(&in.raw, name)
-		in.left = maps.Clone(in.raw)
-		own := *base
-		in.take(&own, "rope_theta")
-		if said && own != *base {
-			in.fail(fmt.Errorf("%s.rope_theta is %v, and elsewhere %v: want one", name, own,
-				*base))
-		}
-		*base, said = own, said || in.has("rope_theta")
-		in.demand(in.within, ofRotary)
-		for _, more := range slices.Sorted(maps.Keys(in.left)) {
-			in.fail(fmt.Errorf("%s.%s is %s: want none", name, legible.Cut(more, 60),
-				brief(in.left[more])))
-		}
-		m.fail(in.err)
-	}
-}
-
-// windows demands that every layer attends to all that is before.
-func (m *members) windows() {
-	used := true
-	if m.take(&used, "use_sliding_window"); used {
-		m.demand("", []demand{{"sliding_window", nil}})
-	}
-	delete(m.left, "sliding_window")
-	var kinds []string
-	m.take(&kinds, "layer_types")
-	for _, kind := range kinds {
-		if kind != "full_attention" {
-			m.fail(fmt.Errorf("layer_types has %.40q: want full_attention alone", kind))
-		}
-	}
-}
-
 // architectures demands a network that continues texts.
-func (m *members) architectures(kind string) {
+func (m *members) architectures(want []string) {
 	var names []string
 	m.take(&names, "architectures")
-	want := map[string][]string{
-		"gpt2":  {"GPT2LMHeadModel", "GPT2Model", "GPT2DoubleHeadsModel"},
-		"llama": {"LlamaForCausalLM", "LlamaModel", "LLaMAForCausalLM"},
-	}[kind]
 	for _, name := range names {
 		if !slices.Contains(want, name) {
 			m.fail(fmt.Errorf("architectures has %.60q: want %s", name, want[0]))
@@ -206,6 +139,14 @@ type published struct {
 	LEps       float32 `json:"rms_norm_eps,omitempty"`
 	Rotary     float32 `json:"rope_theta,omitempty"`
 	Tied       *bool   `json:"tie_word_embeddings,omitempty"`
+
+	HeadWidth  int             `json:"head_dim,omitempty"`
+	Biases     *bool           `json:"attention_bias,omitempty"`
+	HiddenBias *bool           `json:"mlp_bias,omitempty"`
+	Window     json.RawMessage `json:"sliding_window,omitempty"`
+	Windows    *bool           `json:"use_sliding_window,omitempty"`
+	Layered    []string        `json:"layer_types,omitempty"`
+	Scaling    map[string]any  `json:"rope_parameters,omitempty"`
 }
 
 // PublicConfig is the config.json of the network, with the ids that end a text.
@@ -223,11 +164,37 @@ func (c GPTConfig) PublicConfig(ends ...int32) ([]byte, error) {
 		p.Layers, p.Heads, p.Width, p.Positions = c.Layers, c.Heads, c.Width, c.Positions
 		p.Hidden, p.Eps = c.Hidden, c.Eps
 	} else {
-		tied := !c.Untied
-		p.Type, p.Archs, p.Act = "llama", []string{"LlamaForCausalLM"}, "silu"
-		p.LLayers, p.LHeads, p.KeyHeads, p.LWidth = c.Layers, c.Heads, c.KeyHeads, c.Width
-		p.LHidden, p.LPositions, p.LEps, p.Rotary = c.Hidden, c.Length, c.Eps, c.RotaryBase
-		p.Tied = &tied
+		c.publishLlama(&p)
 	}
 	return json.MarshalIndent(p, "", "  ")
+}
+
+// publishLlama writes what a family of LlamaBlocks says.
+func (c GPTConfig) publishLlama(p *published) {
+	kind := c.familyOf()
+	f, tied := families[kind], !c.Untied
+	p.Type, p.Archs, p.Act = kind, f.architectures[:1], "silu"
+	p.LLayers, p.LHeads, p.KeyHeads, p.LWidth = c.Layers, c.Heads, c.KeyHeads, c.Width
+	p.LHidden, p.LPositions, p.LEps, p.Rotary = c.Hidden, c.Length, c.Eps, c.RotaryBase
+	p.Tied, p.Scaling = &tied, c.Rotary.member(c.RotaryBase)
+	if c.Rotary.Original > 0 {
+		p.LPositions = max(c.Length, c.Rotary.Original)
+	}
+	if c.HeadWidth != 0 || f.headWidth != 0 {
+		p.HeadWidth = c.size()
+	}
+	if slices.Contains(f.biases, "attention_bias") && c.OutputBias {
+		p.Biases = &c.OutputBias
+	}
+	if c.HiddenBias {
+		p.HiddenBias = &c.HiddenBias
+	}
+	switch f.window {
+	case allWindow:
+		p.Window = nullable(c.Window)
+	case someWindows:
+		if used := c.Window > 0; used {
+			p.Windows, p.Window, p.Layered = &used, nullable(c.Window), c.layerKinds()
+		}
+	}
 }

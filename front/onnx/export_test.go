@@ -43,6 +43,10 @@ var exportable = map[string]func() (*models.Model, error){
 	"resnet": small(models.NewResNetConfig, models.ResNet, nil),
 	"gpt2":   small(gpt(models.GPT2Blocks), models.GPT, nil),
 	"llama":  small(gpt(models.LlamaBlocks), models.GPT, nil),
+	"qwen": small(gpt(models.LlamaBlocks), models.GPT, func(c *models.GPTConfig) {
+		c.Family, c.QueryBias, c.Window, c.WindowFrom = "qwen2", true, 7, 1
+		c.Rotary = models.RotaryScaling{Kind: "linear", Factor: 2}
+	}),
 	"transformer": small(models.NewTransformerConfig, models.Transformer,
 		func(c *models.TransformerConfig) { c.Fine = true }),
 	"deepspeech": small(models.NewDeepSpeechConfig, models.DeepSpeech, nil),
@@ -228,5 +232,30 @@ func TestNotExported(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("there is a file")
+	}
+}
+
+// TestExportAttention: of every mask that there is a form of.
+func TestExportAttention(t *testing.T) {
+	for name, change := range map[string]func(o *ops.AttentionOptions, ids graph.Value){
+		"plain":   func(*ops.AttentionOptions, graph.Value) {},
+		"capped":  func(o *ops.AttentionOptions, _ graph.Value) { o.Softcap = 0.7 },
+		"padding": func(o *ops.AttentionOptions, ids graph.Value) { o.Padding = ids },
+		"documents": func(o *ops.AttentionOptions, ids graph.Value) {
+			o.Causal, o.Documents, o.HeadsFirst = true, ids, true
+		},
+		"sinks": func(o *ops.AttentionOptions, _ graph.Value) {
+			o.Causal, o.Window, o.Sinks = true, 2, 1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, o := graph.New(), ops.AttentionOptions{}
+			change(&o, g.Input("ids", graph.Of(graph.I32, 2, 9)))
+			q, k := graph.Of(graph.F32, 2, 7, 6, 4), graph.Of(graph.F32, 2, 9, 3, 4)
+			if o.HeadsFirst {
+				q, k = graph.Of(graph.F32, 2, 6, 7, 4), graph.Of(graph.F32, 2, 3, 9, 4)
+			}
+			roundTrip(t, ops.Attention(g.Input("q", q), g.Input("k", k), g.Input("v", k), o))
+		})
 	}
 }

@@ -88,7 +88,7 @@ func ofLayers() map[string]func(x exported) []string {
 			a := attributes{"axis": -1, "epsilon": float32(field(x.Op, "Eps").Float())}
 			return x.is("LayerNormalization", a, x.in...)
 		},
-		"rms-norm": rootMeanSquare, "rotary": turned, "lstm": remembered,
+		"rms-norm": rootMeanSquare, "rotary": turned, "attention": attended, "lstm": remembered,
 		"not-zero": func(x exported) []string {
 			zero := x.constant(tensor.FromI32([]int32{0}))
 			no := x.made("Equal", nil, x.in[0], zero)
@@ -346,14 +346,26 @@ func turned(x exported) []string {
 	for i := range rates.F64() {
 		rates.F64()[i] = sign * math.Pow(field(x.Op, "Base").Float(), -2*float64(i)/float64(width))
 	}
+	by := x.constant(rates)
+	if field(x.Op, "Rated").Bool() {
+		by = x.made("Mul", nil, x.in[2], x.constant(tensor.FromF32([]float32{float32(sign)}).To(
+			graph.F64)))
+	}
+	length := -2
+	if field(x.Op, "Heads").Bool() {
+		length = -3
+	}
 	double, single := attributes{"to": int(dataType(graph.F64))},
 		attributes{"to": int(dataType(graph.F32))}
 	at := x.made("Cast", double, x.in[1])
 	if rank == 0 { // of the first row
-		at = x.made("Add", nil, at, x.constant(longs([]int{x.Out[0].Size(-2)},
-			upTo(x.Out[0].Size(-2))...).To(graph.F64)))
+		at = x.made("Add", nil, at, x.constant(longs([]int{x.Out[0].Size(length)},
+			upTo(x.Out[0].Size(length))...).To(graph.F64)))
 	}
-	angles := x.made("Mul", nil, x.made("Unsqueeze", nil, at, x.numbers(1)), x.constant(rates))
+	angles := x.made("Mul", nil, x.made("Unsqueeze", nil, at, x.numbers(1)), by)
+	if length == -3 {
+		angles = x.made("Unsqueeze", nil, angles, x.numbers(1))
+	}
 	c := x.made("Cast", single, x.made("Cos", nil, angles))
 	s := x.made("Cast", single, x.made("Sin", nil, angles))
 	part := func(lo, hi int) string {

@@ -46,10 +46,33 @@ func (o attention) onCUDA(q, k, v graph.Type, masks []cuda.Operand) ([]any, kern
 
 func attentionTiles(n int) int { return (n + attentionTile - 1) / attentionTile }
 
+// added is where sums of a result are, in f32: the result itself, or from at on in the scratch,
+// behind which the next are.
+func added(out cuda.Operand, at *uint64) uint64 {
+	if out.Type.DType == graph.F32 {
+		return out.Addr
+	}
+	addr := *at
+	*at += uint64(padded(4 * int64(elems(out))))
+	return addr
+}
+
+// addedScratch is what those take.
+func addedScratch(list ...graph.Type) (bytes int64) {
+	for _, t := range list {
+		if t.DType != graph.F32 {
+			bytes += padded(4 * int64(t.Elems()))
+		}
+	}
+	return bytes
+}
+
 func attentionCUDA(o attention, c *cuda.Call) ([]cuda.Command, error) {
 	list, x := o.onCUDA(c.In[0].Type, c.In[1].Type, c.In[2].Type, c.In[3:])
-	list = append(list, c.Out[0], c.Out[1], c.In[0], c.In[1], c.In[2])
-	return only(launched("attention", x.Batch*x.Heads*attentionTiles(x.Queries), list...))
+	at := c.Scratch
+	list = append(list, c.Out[0], added(c.Out[0], &at), c.Out[1], c.In[0], c.In[1], c.In[2])
+	return only(launched(kernelOf("attention", c.In[0]),
+		x.Batch*x.Heads*attentionTiles(x.Queries), list...))
 }
 
 func attentionGradCUDA(o attentionGrad, c *cuda.Call) ([]cuda.Command, error) {
@@ -57,10 +80,16 @@ func attentionGradCUDA(o attentionGrad, c *cuda.Call) ([]cuda.Command, error) {
 	for _, operand := range c.In[:6] {
 		list = append(list, operand)
 	}
-	keys, queries := append(list[:len(list):len(list)], c.Out[1], c.Out[2]), append(list, c.Out[0])
+	at := c.Scratch
+	queries := append(list[:len(list):len(list)], c.Out[0], added(c.Out[0], &at))
+	keys := append(list[:len(list):len(list)], c.Out[1], added(c.Out[1], &at))
+	values := append(list, c.Out[2], added(c.Out[2], &at))
+	blocks := x.Batch * x.Groups * attentionTiles(x.Keys)
 	return []cuda.Command{
-		launched("attention_keys", x.Batch*x.Groups*attentionTiles(x.Keys), keys...),
-		launched("attention_queries", x.Batch*x.Heads*attentionTiles(x.Queries), queries...)}, nil
+		launched(kernelOf("attention_keys", c.In[0]), blocks, keys...),
+		launched(kernelOf("attention_values", c.In[0]), blocks, values...),
+		launched(kernelOf("attention_queries", c.In[0]),
+			x.Batch*x.Heads*attentionTiles(x.Queries), queries...)}, nil
 }
 
 func attentionMaskCUDA(o attentionMask, c *cuda.Call) ([]cuda.Command, error) {
@@ -70,7 +99,11 @@ func attentionMaskCUDA(o attentionMask, c *cuda.Call) ([]cuda.Command, error) {
 }
 
 func init() {
-	cuda.Register(attentionCUDA, nil)
-	cuda.Register(attentionGradCUDA, nil)
+	cuda.Register(attentionCUDA, func(_ attention, _, out []graph.Type) int64 {
+		return addedScratch(out[0])
+	})
+	cuda.Register(attentionGradCUDA, func(_ attentionGrad, _, out []graph.Type) int64 {
+		return addedScratch(out...)
+	})
 	cuda.Register(attentionMaskCUDA, nil)
 }

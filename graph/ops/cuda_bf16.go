@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"strings"
+
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/kernel/cuda"
 )
@@ -65,7 +67,12 @@ func formBF16CUDA(op graph.Op) string {
 		return "**>*"
 	case clippedRelu:
 		return "*>*"
-	case dropout, noiseWindow, rotary:
+	case dropout, noiseWindow:
+		return "h.>h"
+	case rotary:
+		if op.(rotary).Rated {
+			return "h..>h"
+		}
 		return "h.>h"
 	case lstm:
 		return "*ff**>*ff"
@@ -95,6 +102,17 @@ func formBF16CUDA(op graph.Op) string {
 		return "hfh>hff"
 	case layerScaleGrad, rmsScaleGrad:
 		return "hh>f"
+	}
+	return formOfAttention(op)
+}
+
+// formOfAttention is the form of attention and its gradient: what masks and drops is of integers.
+func formOfAttention(op graph.Op) string {
+	switch o := op.(type) {
+	case attention:
+		return "hhh" + strings.Repeat(".", o.masks()) + ">hf"
+	case attentionGrad:
+		return "hhhfhf" + strings.Repeat(".", o.Of.masks()) + ">hhh"
 	}
 	return ""
 }

@@ -73,7 +73,7 @@ func TestCUDAReadsBF16(t *testing.T) {
 			}
 		})
 	}
-	if len(seen) != 42 {
+	if len(seen) != 44 {
 		t.Errorf("samples of %d operations: %v", len(seen), seen)
 	}
 }
@@ -102,6 +102,10 @@ func readsBF16(t *testing.T, h *host, plain, half Sample) {
 		state := plain.In[3]
 		s := sequenceOf(plain.In[0], state, 0)
 		room += 4*int64(s.chunk()*s.b*max(s.i, s.n)) + 4*padded(state.Bytes()) + 64
+	case attention: // results and gradients are added up in f32
+		room += padded(outs[0].Bytes())
+	case attentionGrad:
+		room += padded(outs[0].Bytes()) + padded(outs[1].Bytes()) + padded(outs[2].Bytes())
 	}
 	if n := cuda.ScratchOf(half.Op, half.In, out); n > room {
 		t.Errorf("of %v: %d bytes of scratch, %d at most", half.In, n, room)

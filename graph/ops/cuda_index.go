@@ -215,13 +215,17 @@ func sliceAtCUDA(o sliceAt, c *cuda.Call) ([]cuda.Command, error) {
 func rotaryCUDA(o rotary, c *cuda.Call) ([]cuda.Command, error) {
 	t, positions := c.In[0].Type, c.In[1].Type
 	rows, width := lastRows(c.In[0])
+	var rates uint64
+	if o.Rated {
+		rates = c.In[2].Addr
+	}
 	each := rows // rows that share the positions
 	if positions.Rank() == 2 {
 		each /= max(1, t.Size(0))
 	}
 	return only(overElements(kernelOf("rotary", c.In[0]), rows*(width-o.Width/2), c.Out[0], c.In[0],
 		c.In[1], rows, t.Size(o.length(t)), o.heads(t), width, o.Width, each,
-		flag(positions.Rank() > 0), o.Base, o.Interleaved, o.Back))
+		flag(positions.Rank() > 0), rates, o.Base, o.Interleaved, o.Back))
 }
 
 func init() {

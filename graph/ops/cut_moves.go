@@ -63,9 +63,9 @@ func (o arg) Part(_, _ []graph.Type, _, _ int) graph.Op {
 // Cut is between sequences.
 func (o rotary) Cut(in, out []graph.Type) (graph.Cut, bool) {
 	if in[1].Rank() == 2 { // every element of the first axis has positions of its own
-		return leadingCut(in, out, 1)
+		return leadingCut(in, out, 1, 2)
 	}
-	return leadingCut(in, out, o.length(in[0]), 1)
+	return leadingCut(in, out, o.length(in[0]), 1, 2)
 }
 
 // Part is the operation itself.

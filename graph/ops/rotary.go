@@ -51,10 +51,20 @@ func Rotary(x, positions graph.Value, r Rotation) graph.Value {
 	return apply(rotary{Rotation: r}, x, positions)
 }
 
+// RotaryBy is [Rotary] with rates of one's own for each pair, f64[width/2], by which positions are
+// multiplied: longer contexts than a model was trained with have slower ones.
+func RotaryBy(x, positions, rates graph.Value, r Rotation) graph.Value {
+	if r.Base = 1; r.Width == 0 && x.Valid() && x.Type().Rank() > 0 {
+		r.Width = x.Type().Size(-1)
+	}
+	return apply(rotary{Rotation: r, Rated: true}, x, positions, rates)
+}
+
 // rotary turns by the angles, or back: the gradient.
 type rotary struct {
 	Rotation
-	Back bool
+	Rated bool // the rates are operand 2
+	Back  bool
 }
 
 func (rotary) Name() string { return "rotary" }
@@ -63,10 +73,14 @@ func (rotary) Name() string { return "rotary" }
 const maxPosition = 1 << 20
 
 func (o rotary) Infer(in []graph.Type) ([]graph.Type, error) {
-	if err := want(in, graph.F32, graph.I32); err != nil {
+	types := []graph.DType{graph.F32, graph.I32, graph.F64}
+	if err := want(in, types[:2+flag(o.Rated)]...); err != nil {
 		return nil, err
 	}
 	x, p := in[0], in[1]
+	if rates := graph.Of(graph.F64, o.Width/2); o.Rated && !in[2].SameShape(rates) {
+		return nil, fmt.Errorf("rates are %s, want %s", in[2], rates)
+	}
 	if o.length(x) < 0 {
 		return nil, fmt.Errorf("operand 0 is %s, want rows of a sequence: %d axes or more", x,
 			2+flag(o.Heads))
@@ -111,7 +125,8 @@ func (rotary) InPlace(_, _ []graph.Type) []int { return []int{0} }
 // VJP turns the gradient back.
 func (o rotary) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	o.Back = !o.Back
-	return []graph.Value{apply(o, dout[0], n.In[1]), {}}
+	return append([]graph.Value{apply(o, append([]graph.Value{dout[0]}, n.In[1:]...)...)},
+		none(len(n.In)-1)...)
 }
 
 // CheckData wants positions whose angles are accurate.
@@ -154,8 +169,12 @@ func rotaryCPU(o rotary, c *kernel.Call) error {
 func (o rotary) fill(c *kernel.Call, table []float32, positions []int32, rows int) {
 	half := o.Width / 2
 	rates := unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(c.Scratch))), half)
-	for i := range rates {
-		rates[i] = libm.Pow(float64(o.Base), -2*float64(i)/float64(o.Width))
+	if o.Rated {
+		copy(rates, c.In[2].F64())
+	} else {
+		for i := range rates {
+			rates[i] = libm.Pow(float64(o.Base), -2*float64(i)/float64(o.Width))
+		}
 	}
 	c.Pool.For(rows, max(1, 512/half), func(lo, hi int) {
 		for row := lo; row < hi; row++ {
@@ -210,6 +229,9 @@ func init() {
 		turned(6, false, f(2, 3, 5, 6), i()), turned(4, false, f(5, 6), i(5)),
 		turned(6, true, f(2, 3, 5, 6), i(2, 5)), turned(2, true, f(4, 5, 3), i(5)),
 		heads(f(2, 5, 3, 6), i()), heads(f(5, 3, 4), i(5)), heads(f(2, 5, 3, 6), i(2, 5)),
+		Sample{Op: rotary{Rotation: Rotation{Base: 1, Width: 4}, Rated: true},
+			In:   []graph.Type{f(2, 3, 6), i(3), tensor.Of(graph.F64, 2)},
+			Fill: fills{1: below(9)}, NoGrad: []int{1, 2}, Second: true},
 		Sample{Op: rotary{Rotation: Rotation{Base: 500, Width: 4}, Back: true},
 			In: []graph.Type{f(2, 3, 4), i(2, 3)}, NoGrad: []int{1}, Second: true},
 	)

@@ -139,7 +139,7 @@ func (o sliceAt) Split(in, out []graph.Type) (graph.Rule, bool) {
 // Split is along all axes but the last and that of the positions, and along this one if rows
 // have positions of their own.
 func (o rotary) Split(in, out []graph.Type) (graph.Rule, bool) {
-	r, ok := splitLeading(in, out, in[0].Rank()-1, 1)
+	r, ok := splitLeading(in, out, in[0].Rank()-1, 1, 2)
 	switch rows := o.length(in[0]); in[1].Rank() {
 	case 0:
 		r.In[0][rows], r.Out[0][rows] = nil, nil

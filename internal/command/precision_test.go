@@ -87,8 +87,8 @@ func TestBF16Resumes(t *testing.T) {
 func TestPrecisionsHavePrices(t *testing.T) {
 	var before float64
 	for _, precision := range []string{"f32", "tf32", "bf16"} {
-		o := invoke(t, "plan", "--model", "gpt", "--size", "s64", "--device", "sim:h100",
-			"--precision", precision, "--json")
+		o := invoke(t, "plan", "--model", "gpt", "--size", "base", "--policy", "vanilla",
+			"--device", "sim:h100", "--precision", precision, "--json")
 		var got struct {
 			Step float64 `json:"predicted_step_ms"`
 		}

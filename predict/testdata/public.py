@@ -13,7 +13,8 @@ import tempfile
 
 import torch
 from tokenizers import Tokenizer
-from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
+from transformers import (AutoModelForCausalLM, GPT2Config, LlamaConfig, MistralConfig, Qwen2Config,
+                          Qwen3Config)
 
 VISIBLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
 HIDDEN = [b for b in range(256) if b not in VISIBLE]
@@ -69,6 +70,10 @@ def formula(model):
         p.data.copy_(x.reshape(p.shape).float())
 
 
+def scaled(kind, **more):
+    return {"rope_theta": 100.0, "rope_type": kind, "factor": 4.0, **more}
+
+
 SMALL = dict(vocab_size=272, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
              num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64)
 CASES = [
@@ -84,6 +89,32 @@ CASES = [
      ["rms_norm_eps", "rope_parameters", "tie_word_embeddings", "head_dim", "hidden_act"]),
     ("llama, tied", LlamaConfig(**{**SMALL, "num_key_value_heads": 4}, tie_word_embeddings=True,
                                 rms_norm_eps=0.1), {"bos": True, "qwen": True}, []),
+    ("llama with biases", LlamaConfig(**SMALL, attention_bias=True, mlp_bias=True, head_dim=6,
+                                      rope_parameters=scaled("linear")), {"bos": True}, []),
+    ("llama 3", LlamaConfig(**SMALL, rope_parameters=scaled(
+        "llama3", low_freq_factor=1.0, high_freq_factor=4.0,
+        original_max_position_embeddings=16)), {"qwen": True}, []),
+    ("llama, dynamic", LlamaConfig(**SMALL, rope_parameters=scaled("dynamic")), {}, []),
+    ("llama, yarn", LlamaConfig(**SMALL, rope_parameters=scaled(
+        "yarn", original_max_position_embeddings=16)), {"bos": True}, []),
+    ("llama, yarn in full", LlamaConfig(**SMALL, rope_parameters=scaled(
+        "yarn", original_max_position_embeddings=32, beta_fast=9.0, beta_slow=2.0, mscale=0.7,
+        mscale_all_dim=0.4)), {"bos": True}, []),
+    ("mistral", MistralConfig(**SMALL, sliding_window=5, head_dim=8), {"bos": True}, []),
+    ("mistral without windows", MistralConfig(**SMALL, sliding_window=None), {"bos": True},
+     ["head_dim"]),
+    ("qwen 2", Qwen2Config(**SMALL, tie_word_embeddings=True), {"qwen": True},
+     ["layer_types", "sliding_window", "use_sliding_window", "max_window_layers"]),
+    ("qwen 2, windows", Qwen2Config(**SMALL, use_sliding_window=True, sliding_window=6,
+                                    max_window_layers=1), {"qwen": True}, []),
+    ("qwen 2, windows in other words", Qwen2Config(
+        **SMALL, use_sliding_window=True, sliding_window=6, max_window_layers=1), {"qwen": True},
+     ["layer_types"]),
+    ("qwen 3", Qwen3Config(**SMALL, head_dim=12, tie_word_embeddings=True), {"qwen": True}, []),
+    ("qwen 3 with biases", Qwen3Config(**{**SMALL, "num_key_value_heads": 1}, head_dim=4,
+                                       attention_bias=True, rope_parameters={
+                                           "rope_theta": 1e6, "rope_type": "default"}),
+     {"qwen": True}, []),
 ]
 
 

@@ -1,6 +1,6 @@
 // Attention by tiles of 64 queries and 64 keys, of which a block has one at a time: the matrix of
 // weights is nowhere. Rows are divided by the sums of their weights at the end; the gradients
-// compute weights again, those of keys and values in one kernel, those of queries in another, so
+// compute weights again, those of keys, of values and of queries each in a kernel of its own, so
 // that every sum has an order and there are no atomics.
 struct Strides {
 	i64 batch, head, next;
@@ -49,16 +49,17 @@ __device__ __forceinline__ float capped(const Attention &a, float x) {
 __device__ __forceinline__ i64 least(i64 a, i64 b) { return a < b ? a : b; }
 
 // The scaled products of a tile's queries and keys.
-__device__ __forceinline__ void logits_of(const Attention &a, Panels &p, Matrix &w, const float *q,
-	const float *k, i64 rows, i64 columns) {
+template <class T> __device__ __forceinline__ void logits_of(const Attention &a, Panels &p,
+	Matrix &w, const T *q, const T *k, i64 rows, i64 columns) {
 	tile_by<true, true>(p, 0, 0, rows, columns, 0, a.size,
-		[=, &a](i64 i, i64 d) { return q[i * a.q.next + d]; },
-		[=, &a](i64 d, i64 j) { return k[j * a.k.next + d]; },
+		[=, &a](i64 i, i64 d) -> float { return q[i * a.q.next + d]; },
+		[=, &a](i64 d, i64 j) -> float { return k[j * a.k.next + d]; },
 		[&](i64 i, i64 j, float v) { w.at[i][j] = capped(a, a.scale * v); });
 }
 
-extern "C" __global__ void __launch_bounds__(256) attention(PARAM Attention a, float *out,
-	float *sums, const float *q, const float *k, const float *v) {
+// Results are added up in floats, those of other elements elsewhere.
+template <class T> __device__ void attention_of(const Attention &a, T *out, float *added,
+	float *sums, const T *q, const T *k, const T *v) {
 	__shared__ Panels p;
 	__shared__ Matrix w;
 	__shared__ float most[TILE], sum[TILE], grown[TILE];
@@ -68,7 +69,8 @@ extern "C" __global__ void __launch_bounds__(256) attention(PARAM Attention a, f
 	for (i64 block = blockIdx.x; block < a.batch * a.heads * tiles; block += gridDim.x) {
 		i64 b = block / tiles / a.heads, h = block / tiles % a.heads, q0 = block % tiles * TILE;
 		i64 rows = least(TILE, a.queries - q0);
-		float *y = out + along(a.y, b, h, q0);
+		float *y = added + along(a.y, b, h, q0);
+		T *to = out + along(a.y, b, h, q0);
 		for (i64 i = me; i < rows * a.value; i += 256) y[i / a.value * a.y.next + i % a.value] = 0;
 		if (me < TILE) most[me] = -infinity(), sum[me] = 0;
 		__syncthreads();
@@ -99,39 +101,53 @@ extern "C" __global__ void __launch_bounds__(256) attention(PARAM Attention a, f
 				if (lane == 0) grown[r] = g, most[r] = top, sum[r] = sum[r] * g + s;
 			}
 			__syncthreads();
-			const float *values = v + along(a.v, b, h / per, k0);
+			const T *values = v + along(a.v, b, h / per, k0);
 			for (i64 n0 = 0; n0 < a.value; n0 += TILE)
 				tile_by<true, false>(p, 0, n0, rows, a.value, 0, columns,
 					[&](i64 i, i64 d) { return w.at[i][d]; },
-					[=, &a](i64 d, i64 j) { return values[d * a.v.next + j]; },
+					[=, &a](i64 d, i64 j) -> float { return values[d * a.v.next + j]; },
 					[&](i64 i, i64 j, float x) {
 						y[i * a.y.next + j] = y[i * a.y.next + j] * grown[i] + x;
 					});
 			__syncthreads();
 		}
 		__syncthreads();
-		for (i64 i = me; i < rows * a.value; i += 256)
-			if (sum[i / a.value] != 0) y[i / a.value * a.y.next + i % a.value] /= sum[i / a.value];
+		for (i64 i = me; i < rows * a.value; i += 256) {
+			i64 r = i / a.value, at = r * a.y.next + i % a.value;
+			to[at] = sum[r] != 0 ? y[at] / sum[r] : 0.f;
+		}
 		if (me < rows) sums[along(a.s, b, h, q0 + me)] = most[me] + logf(sum[me]);
 		__syncthreads();
 	}
 }
 
+extern "C" __global__ void __launch_bounds__(256) attention(PARAM Attention a, float *out,
+	float *added, float *sums, const float *q, const float *k, const float *v) {
+	attention_of(a, out, added, sums, q, k, v);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_16(PARAM Attention a, Half *out,
+	float *added, float *sums, const Half *q, const Half *k, const Half *v) {
+	attention_of(a, out, added, sums, q, k, v);
+}
+
 // What gradients read: queries, keys, values, logarithms of sums, the gradient of results, and
 // for each row what the gradients of its weights have in common.
-struct Backward {
-	const float *q, *k, *v, *sums, *d, *delta;
+template <class T> struct Backward {
+	const T *q, *k, *v;
+	const float *sums;
+	const T *d;
+	const float *delta;
 };
 
 // The weights of a tile, less what is dropped, and the gradients of its products.
-__device__ void weights_of(const Attention &a, const Backward &x, u64 key, Panels &p, Matrix &w,
-	Matrix &g, i64 b, i64 h, i64 q0, i64 rows, i64 k0, i64 columns) {
+template <class T> __device__ void weights_of(const Attention &a, const Backward<T> &x, u64 key,
+	Panels &p, Matrix &w, Matrix &g, i64 b, i64 h, i64 q0, i64 rows, i64 k0, i64 columns) {
 	i64 group = h / (a.heads / a.groups);
 	logits_of(a, p, w, x.q + along(a.q, b, h, q0), x.k + along(a.k, b, group, k0), rows, columns);
-	const float *d = x.d + along(a.y, b, h, q0), *v = x.v + along(a.v, b, group, k0);
+	const T *d = x.d + along(a.y, b, h, q0), *v = x.v + along(a.v, b, group, k0);
 	tile_by<true, true>(p, 0, 0, rows, columns, 0, a.value,
-		[=, &a](i64 i, i64 e) { return d[i * a.y.next + e]; },
-		[=, &a](i64 e, i64 j) { return v[j * a.v.next + e]; },
+		[=, &a](i64 i, i64 e) -> float { return d[i * a.y.next + e]; },
+		[=, &a](i64 e, i64 j) -> float { return v[j * a.v.next + e]; },
 		[&](i64 i, i64 j, float s) { g.at[i][j] = s; });
 	__syncthreads();
 	for (int i = threadIdx.x; i < TILE * TILE; i += 256) {
@@ -150,12 +166,12 @@ __device__ void weights_of(const Attention &a, const Backward &x, u64 key, Panel
 
 // Adds to rows of a result, of so many elements, the products of a tile's columns, or rows, and
 // of vectors.
-template <bool Across> __device__ __forceinline__ void add_products(Panels &p, const Matrix &w,
-	float *to, i64 next, const float *from, i64 step, float scale, i64 rows, i64 inner, i64 n) {
+template <bool Across, class T> __device__ __forceinline__ void add_products(Panels &p,
+	const Matrix &w, float *to, i64 next, const T *from, i64 step, float scale, i64 rows, i64 inner, i64 n) {
 	for (i64 n0 = 0; n0 < n; n0 += TILE)
 		tile_by<!Across, false>(p, 0, n0, rows, n, 0, inner,
 			[&](i64 i, i64 d) { return Across ? w.at[d][i] : w.at[i][d]; },
-			[=](i64 d, i64 j) { return from[d * step + j]; },
+			[=](i64 d, i64 j) -> float { return from[d * step + j]; },
 			[=](i64 i, i64 j, float s) { to[i * next + j] += scale * s; });
 }
 
@@ -163,35 +179,66 @@ __device__ __forceinline__ void clear_rows(float *to, i64 next, i64 rows, i64 n)
 	for (i64 i = threadIdx.x; i < rows * n; i += 256) to[i / n * next + i % n] = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(256) attention_keys(PARAM Attention a,
-	PARAM Backward x, float *dk, float *dv) {
+// Rows that were added up, as elements of a result.
+template <class T> __device__ __forceinline__ void give_rows(T *to, const float *added, i64 next,
+	i64 rows, i64 n) {
+	if ((const void *)to == (const void *)added) return;
+	for (i64 i = threadIdx.x; i < rows * n; i += 256) {
+		i64 at = i / n * next + i % n;
+		to[at] = added[at];
+	}
+}
+
+// The gradients of keys, or of values: in one kernel both have too many registers.
+template <bool Values, class T> __device__ void attention_keys_of(const Attention &a,
+	const Backward<T> &x, T *out, float *added) {
 	__shared__ Panels p;
 	__shared__ Matrix w, g;
 	i64 tiles = (a.keys + TILE - 1) / TILE, per = a.heads / a.groups;
+	i64 next = Values ? a.v.next : a.k.next, n = Values ? a.value : a.size;
 	u64 key = a.seed ? stream_key(a.seed, a.salt) : 0;
 	for (i64 block = blockIdx.x; block < a.batch * a.groups * tiles; block += gridDim.x) {
 		i64 b = block / tiles / a.groups, group = block / tiles % a.groups;
 		i64 k0 = block % tiles * TILE, columns = least(TILE, a.keys - k0);
-		float *to_k = dk + along(a.k, b, group, k0), *to_v = dv + along(a.v, b, group, k0);
-		clear_rows(to_k, a.k.next, columns, a.size);
-		clear_rows(to_v, a.v.next, columns, a.value);
+		i64 at = along(Values ? a.v : a.k, b, group, k0);
+		clear_rows(added + at, next, columns, n);
 		__syncthreads();
 		for (i64 h = group * per; h < (group + 1) * per; h++)
 			for (i64 q0 = 0; q0 < a.queries; q0 += TILE) {
 				i64 rows = least(TILE, a.queries - q0);
 				if (hides(a, b, q0, rows, k0, columns)) continue;
 				weights_of(a, x, key, p, w, g, b, h, q0, rows, k0, columns);
-				add_products<true>(p, w, to_v, a.v.next, x.d + along(a.y, b, h, q0), a.y.next,
-					1, columns, rows, a.value);
-				add_products<true>(p, g, to_k, a.k.next, x.q + along(a.q, b, h, q0), a.q.next,
-					a.scale, columns, rows, a.size);
+				if (Values)
+					add_products<true>(p, w, added + at, next, x.d + along(a.y, b, h, q0),
+						a.y.next, 1, columns, rows, n);
+				else
+					add_products<true>(p, g, added + at, next, x.q + along(a.q, b, h, q0),
+						a.q.next, a.scale, columns, rows, n);
 				__syncthreads();
 			}
+		__syncthreads();
+		give_rows(out + at, added + at, next, columns, n);
 	}
 }
+extern "C" __global__ void __launch_bounds__(256) attention_keys(PARAM Attention a,
+	PARAM Backward<float> x, float *out, float *added) {
+	attention_keys_of<false>(a, x, out, added);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_keys_16(PARAM Attention a,
+	PARAM Backward<Half> x, Half *out, float *added) {
+	attention_keys_of<false>(a, x, out, added);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_values(PARAM Attention a,
+	PARAM Backward<float> x, float *out, float *added) {
+	attention_keys_of<true>(a, x, out, added);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_values_16(PARAM Attention a,
+	PARAM Backward<Half> x, Half *out, float *added) {
+	attention_keys_of<true>(a, x, out, added);
+}
 
-extern "C" __global__ void __launch_bounds__(256) attention_queries(PARAM Attention a,
-	PARAM Backward x, float *dq) {
+template <class T> __device__ void attention_queries_of(const Attention &a, const Backward<T> &x,
+	T *dq, float *added) {
 	__shared__ Panels p;
 	__shared__ Matrix w, g;
 	i64 tiles = (a.queries + TILE - 1) / TILE, per = a.heads / a.groups;
@@ -199,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_queries(PARAM Attent
 	for (i64 block = blockIdx.x; block < a.batch * a.heads * tiles; block += gridDim.x) {
 		i64 b = block / tiles / a.heads, h = block / tiles % a.heads, q0 = block % tiles * TILE;
 		i64 rows = least(TILE, a.queries - q0);
-		float *to = dq + along(a.q, b, h, q0);
+		float *to = added + along(a.q, b, h, q0);
 		clear_rows(to, a.q.next, rows, a.size);
 		__syncthreads();
 		for (i64 k0 = 0; k0 < a.keys; k0 += TILE) {
@@ -210,7 +257,17 @@ extern "C" __global__ void __launch_bounds__(256) attention_queries(PARAM Attent
 				a.scale, rows, columns, a.size);
 			__syncthreads();
 		}
+		__syncthreads();
+		give_rows(dq + along(a.q, b, h, q0), to, a.q.next, rows, a.size);
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) attention_queries(PARAM Attention a,
+	PARAM Backward<float> x, float *dq, float *added) {
+	attention_queries_of(a, x, dq, added);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_queries_16(PARAM Attention a,
+	PARAM Backward<Half> x, Half *dq, float *added) {
+	attention_queries_of(a, x, dq, added);
 }
 
 // -infinity where a key is not seen, else 0.

@@ -141,8 +141,8 @@ extern "C" __global__ void slice_at(void *part, const void *whole, const int *po
 
 // Pairs of a row's first elements, turned by their angles; the others stay.
 template <class T> __device__ void rotary_of(T *out, const T *x, const int *positions, i64 rows,
-	i64 length, i64 heads, i64 width, i64 turned, i64 each, i64 several, float base,
-	int interleaved, int back) {
+	i64 length, i64 heads, i64 width, i64 turned, i64 each, i64 several,
+	const double *rates, float base, int interleaved, int back) {
 	i64 half = turned / 2, step = width - half;
 	EACH(i, rows * step) {
 		i64 row = i / step, k = i % step, at = row * width;
@@ -152,7 +152,7 @@ template <class T> __device__ void rotary_of(T *out, const T *x, const int *posi
 		}
 		i64 place = row / each * length + row / heads % length;
 		double position = several ? positions[place] : positions[0] + (double)place;
-		double angle = position * pow64(base, -2. * k / turned);
+		double angle = position * (rates ? rates[k] : pow64(base, -2. * k / turned));
 		Turn t = sincos64(angle);
 		float c = (float)t.cos, s = (float)t.sin;
 		if (back) s = -s;
@@ -163,14 +163,14 @@ template <class T> __device__ void rotary_of(T *out, const T *x, const int *posi
 	}
 }
 extern "C" __global__ void rotary(float *out, const float *x, const int *positions, i64 rows,
-	i64 length, i64 heads, i64 width, i64 turned, i64 each, i64 several, float base,
-	int interleaved, int back) {
-	rotary_of(out, x, positions, rows, length, heads, width, turned, each, several, base,
-		interleaved, back);
+	i64 length, i64 heads, i64 width, i64 turned, i64 each, i64 several,
+	const double *rates, float base, int interleaved, int back) {
+	rotary_of(out, x, positions, rows, length, heads, width, turned, each, several, rates,
+		base, interleaved, back);
 }
 extern "C" __global__ void rotary_16(Half *out, const Half *x, const int *positions, i64 rows,
-	i64 length, i64 heads, i64 width, i64 turned, i64 each, i64 several, float base,
-	int interleaved, int back) {
-	rotary_of(out, x, positions, rows, length, heads, width, turned, each, several, base,
-		interleaved, back);
+	i64 length, i64 heads, i64 width, i64 turned, i64 each, i64 several,
+	const double *rates, float base, int interleaved, int back) {
+	rotary_of(out, x, positions, rows, length, heads, width, turned, each, several, rates,
+		base, interleaved, back);
 }
