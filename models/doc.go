@@ -56,18 +56,20 @@
 // cosine of the learning rate, as is usual today, rather than as either was published.
 //
 // [DecodeGPT] builds what predicts: steps of 64, 8 and 1 tokens, whose keys and values
-// stay in state variables, f32[batch heads length size]. A step attends to the whole
-// length, masked: shapes do not change as a text grows, so one plan does for all of it.
+// stay in state variables, f32[batch heads length size]. A step attends to what is there of
+// the length: shapes do not change as a text grows, so one plan does for all of it.
 // A table of more than 32 MiB is looked up and multiplied in parts that are views, so
 // that a device may be smaller than the vocabulary's embedding, and layers stream
 // through it one after the other.
 //
 // [ParsePublished] reads the config.json of a public checkpoint, and [GPTConfig.Role]
-// tells its tensors apart: what would make another network than those two is refused by
-// its name, what is known to change nothing is passed over, and of the rest the reader is
-// told. So are refused, among others, rotary positions that are scaled for longer texts or
-// turn a part of a head, biases in LLaMA's attention (Qwen), heads of another width, sliding
-// windows and quantized weights. Weights of 16 bits are converted when they are read.
+// tells its tensors apart. LLaMA's blocks are those of several families: LLaMA, Mistral, Qwen 2
+// and Qwen 3, with biases, norms of heads, heads of another width, windows, and rotary positions
+// that are scaled for longer texts ([RotaryScaling]) as their files say. What would make another
+// network is refused by its name, what is known to change nothing is passed over, and of the rest
+// the reader is told. So are refused, among others, rotary positions that turn a part of a head,
+// windows in layers here and there, experts and quantized weights. Weights of 16 bits are
+// converted when they are read.
 //
 // # The others
 //

@@ -198,13 +198,14 @@ func (m *members) layerTypes(c *GPTConfig) {
 	for i, kind := range kinds {
 		switch {
 		case kind != "full_attention" && !sliding(kind):
-			m.fail(fmt.Errorf("layer_types has %.40q: want full_attention or sliding_attention", kind))
+			m.fail(fmt.Errorf("layer_types has %.40q: want full_attention or sliding_attention",
+				kind))
 		case sliding(kind) && c.Window == 0:
 			m.fail(fmt.Errorf("layer_types has sliding_attention, and no sliding_window is used: " +
 				"want full_attention alone"))
 		case sliding(kind) != (i >= from):
-			m.fail(fmt.Errorf("layer_types has full_attention after sliding_attention: want windows " +
-				"from one layer on"))
+			m.fail(fmt.Errorf("layer_types has full_attention after sliding_attention: want " +
+				"windows from one layer on"))
 		}
 	}
 }

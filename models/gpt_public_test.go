@@ -314,7 +314,8 @@ func TestPublicConfigRefuses(t *testing.T) {
 			"mlp_bias is true"},
 		{configLlama, `"model_type":"llama"`, `"model_type":"gemma"`,
 			`model_type is "gemma": want gpt2, llama, mistral, qwen2 or qwen3`},
-		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"type":"x"}`, "rope_scaling.rope_type"},
+		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"type":"x"}`,
+			"rope_scaling.rope_type"},
 		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"rope_type":"longrope"}`, "longrope"},
 		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"rope_type":"linear","factor":0.5}`,
 			"factor 0.5"},
@@ -324,11 +325,12 @@ func TestPublicConfigRefuses(t *testing.T) {
 			"rotary scaling has factor 0"},
 		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"rope_type":"llama3","factor":8,` +
 			`"low_freq_factor":4,"high_freq_factor":4}`, "between 4 and 4 turns"},
-		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"rope_type":"linear","factor":2},` +
-			`"rope_scaling":{"rope_type":"linear","factor":3}`, "scale in two ways"},
+		{configLlama, `"rope_scaling":null`, `"rope_parameters":{"rope_type":"linear",` +
+			`"factor":2},"rope_scaling":{"rope_type":"linear","factor":3}`, "scale in two ways"},
 		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"rope_type":"yarn","factor":2,` +
 			`"truncate":false}`, "truncate is false"},
-		{configQwen, `"max_window_layers":1`, `"layer_types":["sliding_attention","full_attention"]`,
+		{configQwen, `"max_window_layers":1`,
+			`"layer_types":["sliding_attention","full_attention"]`,
 			"full_attention after sliding_attention"},
 		{configQwen, `"sliding_window":6`, `"sliding_window":0`, "sliding_window is 0"},
 		{configQwen, `"max_window_layers":1`, `"layer_types":["chunked_attention"]`,

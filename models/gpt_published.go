@@ -23,9 +23,9 @@ const publicLength = 2048
 
 // ParsePublished reads the config.json of a public checkpoint of GPT-2, or of a family of LLaMA's
 // blocks: LLaMA, Mistral, Qwen 2 and Qwen 3. A member that is not there has the value that those
-// have by default (GPT2Config, LlamaConfig and so on of transformers 5.24); what is no number of the network is that of size
-// base. A network that [GPT] does not build is refused, on one line that names the
-// member.
+// have by default (GPT2Config, LlamaConfig and so on of transformers 5.24); what is no number of
+// the network is that of size base. A network that [GPT] does not build is refused, on one line
+// that names the member.
 func ParsePublished(text []byte) (Published, error) {
 	m := &members{}
 	if err := json.Unmarshal(text, &m.raw); err != nil {

@@ -43,8 +43,8 @@ func (r RotaryScaling) validate(length int) error {
 			"turns all positions otherwise", length, r.Original)
 	case (r.Kind == "llama3" || r.Kind == "yarn") && !(r.Low > 0 && r.High > r.Low &&
 		r.High <= math.MaxFloat32):
-		return fmt.Errorf("rotary scaling is between %v and %v turns: want one above the other", r.Low,
-			r.High)
+		return fmt.Errorf("rotary scaling is between %v and %v turns: want one above the other",
+			r.Low, r.High)
 	case r.Kind == "yarn" && !(r.Attention > 0 && r.Attention <= 1e6):
 		return fmt.Errorf("rotary scaling multiplies by %v: want a number above 0", r.Attention)
 	}
