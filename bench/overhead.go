@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
@@ -41,8 +43,12 @@ func overheadOf(ctx context.Context, w io.Writer, size string, sparse bool) erro
 		return err
 	}
 	target := gomem.Training(m.Graph, m.Objectives[0].Loss)
-	s, err := gomem.Compile(ctx, m.Graph,
-		gomem.Options{Policy: planner.Vanilla, Threads: 1}, target)
+	o := gomem.Options{Policy: planner.Vanilla, Threads: 1}
+	planned, err := gomem.Plan(ctx, m.Graph, o, target)
+	if err != nil {
+		return err
+	}
+	s, err := gomem.Open(planned, o)
 	if err != nil {
 		return err
 	}
@@ -68,7 +74,7 @@ func overheadOf(ctx context.Context, w io.Writer, size string, sparse bool) erro
 	for v, x := range in {
 		copy(loop.Value(v).Data, x.Data)
 	}
-	same, err := newPlanLoop(s, m, in, threads)
+	same, err := newPlanLoop(s, planned.Graph, in, threads)
 	if err != nil {
 		return err
 	}
@@ -101,9 +107,9 @@ func (l planLoop) step() error {
 	return nil
 }
 
-// newPlanLoop resolves the session's training plan on memory of its own, with
-// the session's variables and the given feeds.
-func newPlanLoop(s *gomem.Session, m *models.Model, in gomem.Feeds,
+// newPlanLoop resolves the session's training plan, of the graph that was chosen for it,
+// on memory of its own, with the session's variables and the given feeds.
+func newPlanLoop(s *gomem.Session, g *graph.Graph, in gomem.Feeds,
 	threads *pool.Pool) (planLoop, error) {
 	p := s.Plan("train")
 	var memory [][]byte
@@ -114,22 +120,26 @@ func newPlanLoop(s *gomem.Session, m *models.Model, in gomem.Feeds,
 		slot := p.Slots[r.Slot]
 		return memory[slot.Space][slot.Off+r.Off:][:bytes]
 	}
+	variables, fed := byName(s.Variables()), byName(slices.Collect(maps.Keys(in)))
 	for _, b := range p.Variables {
-		v := m.Graph.Node(b.Node).Value(0)
-		x, err := s.Get(v)
-		if err != nil {
-			return nil, err
+		n := g.Node(b.Node)
+		x := n.Data // of a constant
+		if n.Kind == graph.KindVariable {
+			var err error
+			if x, err = s.Get(variables[b.Name]); err != nil {
+				return nil, err
+			}
 		}
-		copy(at(plan.Ref{Slot: b.Slot}, v.Type().Bytes()), x.Data)
+		copy(at(plan.Ref{Slot: b.Slot}, x.Type.Bytes()), x.Data)
 	}
 	var l planLoop
 	for _, b := range p.Feeds { // their slots are used again in the step
-		x := in[m.Graph.Node(b.Node).Value(0)]
+		x := in[fed[b.Name]]
 		dst := at(plan.Ref{Slot: b.Slot}, x.Type.Bytes())
 		l = append(l, func() error { copy(dst, x.Data); return nil })
 	}
 	for _, step := range p.Steps {
-		n := m.Graph.Node(step.Node)
+		n := g.Node(step.Node)
 		switch do := step.Do.(type) {
 		case plan.Copy:
 			dst, src := at(do.Dst, do.Bytes), at(do.Src, do.Bytes)
@@ -154,4 +164,14 @@ func newPlanLoop(s *gomem.Session, m *models.Model, in gomem.Feeds,
 		}
 	}
 	return l, nil
+}
+
+// byName finds leaves by their names, which a graph has in common with those that are made
+// of it.
+func byName(leaves []graph.Value) map[string]graph.Value {
+	out := map[string]graph.Value{}
+	for _, v := range leaves {
+		out[v.Node.Name] = v
+	}
+	return out
 }
