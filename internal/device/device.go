@@ -3,9 +3,9 @@
 // addresses and after which events is in the plan.
 //
 // A device is driven by one goroutine. Everything a stream is given is queued
-// and runs later, in the order of the calls; between streams there is no order
-// but by events. What a task needs is resolved when the task is made, once for
-// many steps.
+// and runs later, in the order of the calls, at the latest when somebody waits
+// for it; between streams there is no order but by events. What a task needs is
+// resolved when the task is made, once for many steps.
 //
 // The subpackages are the devices: cpu, the reference; null, which runs nothing
 // and keeps count. devicetest has the tests that all must pass.

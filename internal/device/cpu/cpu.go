@@ -119,7 +119,7 @@ func (d *Device) Stop(cause error) { d.fault.Set(cause) }
 // Reset lets tasks run again.
 func (d *Device) Reset() {
 	for _, s := range d.streams {
-		s.await(s.queued)
+		s.Sync()
 	}
 	d.fault.Clear()
 }
@@ -131,7 +131,7 @@ func (d *Device) Close() error {
 	}
 	d.closed = true
 	for _, s := range d.streams {
-		close(s.queue)
+		s.close()
 	}
 	d.workers.Wait()
 	d.pool.Close()

@@ -19,6 +19,7 @@ type task struct {
 
 	step       int
 	name, what string
+	load       int64 // what it takes, as bytes that are moved in the same time, roughly
 
 	fn   kernel.Func // launch
 	op   any
@@ -48,7 +49,8 @@ func (d *Device) Launch(l device.Launch) (device.Task, error) {
 		return nil, fmt.Errorf("the plan has %s computed by %.60q: the processor has no such "+
 			"library", l.What, l.Library)
 	}
-	t := &task{place: place, step: l.Step, name: l.Name, what: l.What, op: l.Op}
+	t := &task{place: place, step: l.Step, name: l.Name, what: l.What, op: l.Op,
+		load: min(l.Cost.Bytes, worthWake) + min(l.Cost.FLOPs, worthWake)}
 	t.call.Pool = d.pool
 	if t.fn, err = kernel.Lookup(kernel.CPU, l.Op); err != nil {
 		return nil, err
@@ -96,10 +98,11 @@ func (d *Device) Copy(c device.Copy) (device.Task, error) {
 	}
 	src, err := t.take(c.Src)
 	t.bytes, t.copy = c.Dst.Bytes, func() error { copy(dst, src); return nil }
+	t.load = min(t.bytes, worthWake)
 	if m, ok := c.Src.Mem.(*disk); ok {
-		t.copy = func() error { return m.load(c.Src.Off, dst) }
+		t.load, t.copy = worthWake, func() error { return m.load(c.Src.Off, dst) }
 	} else if m, ok := c.Dst.Mem.(*disk); ok {
-		t.copy = func() error { return m.store(c.Dst.Off, src) }
+		t.load, t.copy = worthWake, func() error { return m.store(c.Dst.Off, src) }
 	}
 	return t, err
 }
@@ -113,7 +116,8 @@ func (d *Device) Call(c device.Call) (device.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &task{place: place, step: c.Step, name: c.Name, what: c.What, bytes: c.Data.Bytes}
+	t := &task{place: place, step: c.Step, name: c.Name, what: c.What, bytes: c.Data.Bytes,
+		load: worthWake} // it may wait for others
 	data, err := t.take(c.Data)
 	if err != nil {
 		return nil, err
