@@ -3,7 +3,6 @@ package planner
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/gomem/gomem/planner/candidates"
 	"github.com/gomem/gomem/planner/machine"
@@ -70,17 +69,15 @@ func (c choice) after(ctx context.Context, v variant, o Options) (choice, error)
 	if c.want != next && !v.rewrites() {
 		return c.forRivals(ctx, p, o)
 	}
-	x, err := p.outcome(ctx, o, c.best.limit())
+	x, err := p.outcome(ctx, o)
 	if err != nil {
 		return c, err
 	}
-	if x.plans == nil && x.search.Beaten == 0 {
+	if x.plans == nil {
 		c.refused, c.others = append(c.refused, x.search), append(c.others, x)
 		return c, nil
 	}
-	if x.plans != nil {
-		c.best = c.best.or(x)
-	}
+	c.best = c.best.or(x)
 	if c.want != folded {
 		c.want = x.wants(o)
 	}
@@ -133,13 +130,12 @@ type outcome struct {
 	plans  []*candidates.Drawn
 }
 
-// outcome looks for the plans of a variant whose steps take less than a limit.
-func (p *Planned) outcome(ctx context.Context, o Options, limit time.Duration) (*outcome, error) {
+// outcome looks for the plans of a variant.
+func (p *Planned) outcome(ctx context.Context, o Options) (*outcome, error) {
 	s, err := candidates.New(ctx, p.Graph, o, p.Targets)
 	if err != nil {
 		return nil, err
 	}
-	s.Limit = limit
 	plans, err := s.Find()
 	if err != nil {
 		return nil, fmt.Errorf("planner: %w", err)
@@ -157,16 +153,6 @@ func (a *outcome) or(b *outcome) *outcome {
 		c.Add(candidates.WeightOf(x.plans...), x)
 	}
 	return c.Best()
-}
-
-// limit is what steps of another outcome must take less than to be taken.
-func (a *outcome) limit() time.Duration {
-	if a == nil {
-		return candidates.Never
-	}
-	c := candidates.NewContest[*outcome](a.prices())
-	c.Add(candidates.WeightOf(a.plans...), a)
-	return c.Limit()
 }
 
 // prices are what the plans are made by.
@@ -238,12 +224,12 @@ func (a *outcome) covered(others []*outcome) (*outcome, error) {
 }
 
 // vanilla reports whether the plans are vanilla's.
-func (a *outcome) vanilla() bool { return a.plans != nil && a.plans[0].Policy() == Vanilla }
+func (a *outcome) vanilla() bool { return a.plans[0].Policy() == Vanilla }
 
 // stalls reports whether steps take notably longer than they do at least: by a fiftieth, since
 // what is saved is saved at every step, and a look at the graphs that are cut is taken once. Parts
 // of operations need less, and what is updated on the host is there sooner.
 func (a *outcome) stalls(o Options) bool {
 	least := a.leastTime(o)
-	return max(candidates.StepTime(a.plans), a.search.Beaten) > least+least/50
+	return candidates.StepTime(a.plans) > least+least/50
 }

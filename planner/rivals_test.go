@@ -9,7 +9,6 @@ import (
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/partition"
-	"github.com/gomem/gomem/planner/candidates"
 	"github.com/gomem/gomem/planner/machine"
 )
 
@@ -80,7 +79,7 @@ func TestRivalsOfRefusedGraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := p.outcome(t.Context(), auto, candidates.Never); err != nil || a.plans != nil {
+	if a, err := p.outcome(t.Context(), auto); err != nil || a.plans != nil {
 		t.Fatalf("auto is not refused the fused graph: %v", err)
 	}
 	want, got := stepTime(t, m.Graph, thesis, targets), stepTime(t, m.Graph, auto, targets)

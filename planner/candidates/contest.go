@@ -90,14 +90,11 @@ func (c *Contest[T]) Best() (way T) {
 
 // Between is a contest between plans of all targets. What is granted does not depend on what is
 // fast: only the ladder's candidates decide about a refusal, so that the minimum is exact.
-type Between struct {
-	*Contest[[]*Drawn]
-	most time.Duration // what any that take part must take less than
-}
+type Between struct{ *Contest[[]*Drawn] }
 
 // Among is a contest by the prices of a machine between plans, some of which are there.
 func Among(m machine.Model, all ...[]*Drawn) *Between {
-	c := &Between{NewContest[[]*Drawn](m), Never}
+	c := &Between{NewContest[[]*Drawn](m)}
 	for _, plans := range all {
 		c.enter(plans)
 	}
@@ -114,7 +111,7 @@ func (c *Between) enter(plans []*Drawn) {
 // rival has plans of a search take part that are found in a manner, if they may be taken.
 func (c *Between) rival(s *Search, find func(j *targetSearch, limit time.Duration) (*Drawn, error),
 ) error {
-	plans, err := s.beats(min(c.Limit(), c.most), find)
+	plans, err := s.beats(c.Limit(), find)
 	c.enter(plans)
 	return err
 }

@@ -91,7 +91,7 @@ func (s *Search) fastest() ([]*Drawn, error) {
 	longest := s.longest()
 	for _, homes := range [][]bool{s.homes(), make([]bool, s.Graph.Len())} {
 		all, err := s.agreeing(problems, longest, homes)
-		if all != nil || s.Beaten > 0 || err != nil {
+		if all != nil || err != nil {
 			return all, err
 		}
 	}
@@ -121,26 +121,18 @@ func (s *Search) longest() int {
 	return best
 }
 
-// agreeing is the plans of all targets with variables where one of them decides, or nil: if some
-// target has none, or if all together would take no less than the limit.
+// agreeing is the plans of all targets with variables where one of them decides.
 func (s *Search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Drawn, error) {
 	plans := make([]*Drawn, len(s.each))
-	others := s.onDevice() // what the others take at least, or take
 	for k := range s.each {
 		i := (first + k) % len(s.each)
 		start := time.Now()
-		others -= s.each[i].onDevice()
-		f, least, err := s.each[i].solver.solve(s.ctx, problems[i], s.Options, homes,
-			s.Limit-others)
+		f, err := s.each[i].solver.solve(s.ctx, problems[i], s.Options, homes)
 		s.each[i].took += time.Since(start)
 		if f == nil || err != nil {
-			if least > 0 {
-				s.Beaten = least + others
-			}
 			return nil, err
 		}
 		plans[i] = f
-		others += f.time
 		if homes == nil {
 			homes = f.decision.Resident()
 		}
@@ -149,31 +141,25 @@ func (s *Search) agreeing(problems [][]*problem, first int, homes []bool) ([]*Dr
 }
 
 // solve is the fastest plan that is found for a target, or nil. All orders are searched at
-// once, with variables moved one by one and without. What promises the most is packed first, and
-// those that promise hardly more than what is packed already are not packed, nor those that promise
-// no less than a limit: if only these are left, it is what they take at least.
-func (s *solver) solve(ctx context.Context, problems []*problem, o Options, homes []bool,
-	limit time.Duration) (f *Drawn, least time.Duration, err error) {
+// once, with variables moved one by one and without; those that promise hardly more than what is
+// packed already are not packed.
+func (s *solver) solve(ctx context.Context, problems []*problem, o Options,
+	homes []bool) (*Drawn, error) {
 	decisions, err := s.decisions(ctx, problems, o, homes)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	c := NewContest[*Drawn](s.sketches.prices)
-	for _, i := range byPromise(decisions) {
-		d, x := decisions[i], problems[i%len(problems)]
+	for i, d := range decisions {
+		x := problems[i%len(problems)]
 		named := &Drawn{title: x.title(o, s.sketches.prices), rehomed: i >= len(problems)}
 		if d != nil && unpromising(c, d) {
 			s.log.slow(named.name(), d.Time(), c.Limit())
 			continue
 		}
-		if d != nil && d.Time() >= limit {
-			s.log.slow(named.name(), d.Time(), limit)
-			least = cmp.Or(least, d.Time())
-			continue
-		}
 		f, err := s.packed(ctx, x, d, o, homes)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		if f == nil {
 			s.log.note(Entry{Candidate: named.name(), Fate: unsolved(d)})
@@ -183,25 +169,7 @@ func (s *solver) solve(ctx context.Context, problems []*problem, o Options, home
 		s.log.drawn(f, fits)
 		c.Add(WeightOf(f), f)
 	}
-	return c.Best(), least, nil
-}
-
-// byPromise is the places of decisions, the fastest first, and last those that there are not.
-func byPromise(decisions []*search.Decision) []int {
-	places := make([]int, len(decisions))
-	for i := range places {
-		places[i] = i
-	}
-	promised := func(d *search.Decision) time.Duration {
-		if d == nil {
-			return Never
-		}
-		return d.Time()
-	}
-	slices.SortStableFunc(places, func(a, b int) int {
-		return cmp.Compare(promised(decisions[a]), promised(decisions[b]))
-	})
-	return places
+	return c.Best(), nil
 }
 
 // decisions are what is found for problems in turn; and after that, unless only a draft is wanted,

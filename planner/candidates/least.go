@@ -102,50 +102,11 @@ func (l ladder) tightest() []Candidate { return l.last[len(l.last)-1:] }
 // they must go together, or each finds one of the others, all with as much on the
 // disk; nil if there is none.
 func (s *Search) answer(q query) (*Minimum, error) {
-	straight, housed := parted(s.groups(q.candidates))
-	best, err := q.best(s, straight, nil)
-	if err != nil || q.brief {
-		return best, err
-	}
-	if ok, err := q.settles(s); ok || err != nil {
-		return best, err
-	}
-	return q.best(s, housed, best)
-}
-
-// parted are those groups that keep no variables on the device, and those that do.
-func parted(groups []Group) (straight, housed []Group) {
-	for _, c := range groups {
-		if c.housed > 0 {
-			housed = append(housed, c)
-		} else {
-			straight = append(straight, c)
-		}
-	}
-	return straight, housed
-}
-
-// settles reports whether the tightest candidates, which all targets may go by, answer what is
-// asked: variables on the device need no less of it ([Search.AtLeast]).
-func (q query) settles(s *Search) (bool, error) {
-	if q.of != space.Device {
-		return false, nil
-	}
-	for _, j := range s.each {
-		n, err := j.answer(s.ctx, j.ladder.last[len(j.ladder.last)-1], q)
-		if err != nil || !q.allows(n) {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// best is the smallest budget with which targets go by some groups, or the best before.
-func (q query) best(s *Search, groups []Group, best *Minimum) (*Minimum, error) {
-	list, err := s.hopeful(q, groups)
+	list, err := s.hopeful(q)
 	if err != nil {
 		return nil, err
 	}
+	var best *Minimum
 	for _, c := range list {
 		next := q
 		if next.candidates = c.candidates; best != nil {
@@ -170,9 +131,12 @@ func (q query) best(s *Search, groups []Group, best *Minimum) (*Minimum, error) 
 
 // hopeful are the groups that may be an answer by what is known without a schedule, those that
 // need the least by that first.
-func (s *Search) hopeful(q query, groups []Group) ([]Group, error) {
+func (s *Search) hopeful(q query) ([]Group, error) {
 	var list []Group
-	for _, c := range groups {
+	for _, c := range s.groups(q.candidates) {
+		if q.brief && c.housed > 0 {
+			continue
+		}
 		var err error
 		if c.needs, err = s.AtLeast(c); err != nil {
 			return nil, err

@@ -21,7 +21,6 @@ type targetSearch struct {
 	took     time.Duration
 	answers  map[asked]lower.Need          // of others than were packed, as much as was asked
 	outlooks map[Candidate]outlook.Outlook // of candidates, their prefetch being how far it reaches
-	times    map[Candidate]time.Duration   // of candidates that were drawn, at least
 }
 
 // find is the most relaxed plan by the candidates that a target may take alone, or nil.
@@ -111,19 +110,13 @@ const mostRoom = 8
 func (j *targetSearch) spread(f *Drawn, limit time.Duration) *Drawn {
 	k, budgets := f.sketch, f.options.Budgets()
 	least := k.Time(j.sketches.prices)
-	j.times[f.Candidate] = least
 	if least >= limit {
 		j.log.slow(f.name(), least, limit)
 		return nil
 	}
 	c := NewContest[*Drawn](j.sketches.prices)
-	quickest := Never
 	take := func() {
-		if !k.Need.Within(budgets) {
-			return
-		}
-		t := k.Time(j.sketches.prices)
-		if quickest = min(quickest, t); t < limit {
+		if t := k.Time(j.sketches.prices); k.Need.Within(budgets) && t < limit {
 			spread := *f
 			spread.sketch, spread.time = k.Clone(), t
 			c.Add(WeightOf(&spread), &spread)
@@ -149,12 +142,10 @@ func (j *targetSearch) spread(f *Drawn, limit time.Duration) *Drawn {
 	switch {
 	case best != nil:
 		j.log.drawn(best, fits)
-	case quickest == Never:
-		j.times[f.Candidate] = Never // whatever the limit
+	case !k.Need.Within(budgets):
 		j.log.over(f.Candidate, k.Need, true)
 	default:
-		j.times[f.Candidate] = quickest
-		j.log.slow(f.name(), quickest, limit)
+		j.log.slow(f.name(), least, limit)
 	}
 	return best
 }

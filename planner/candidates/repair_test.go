@@ -22,7 +22,7 @@ func TestCondense(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, _, err := j.solver.solve(t.Context(), problems, s.Options, nil, Never)
+	f, err := j.solver.solve(t.Context(), problems, s.Options, nil)
 	if f == nil || err != nil {
 		t.Fatalf("no plan: %v", err)
 	}

@@ -96,7 +96,7 @@ func (j *targetSearch) grappler(ctx context.Context, o Options, limit time.Durat
 // Tuned has those plans take part beside some that do which the ladder comes to, if these are not
 // among them, and those that the rivals come to, TensorFlow's swapping last.
 func (s *Search) Tuned(c *Between, ladders bool) error {
-	if ladders && max(StepTime(c.Best()), s.Beaten) > s.work() {
+	if ladders && StepTime(c.Best()) > s.work() {
 		if err := c.rival(s, func(j *targetSearch, limit time.Duration) (*Drawn, error) {
 			return j.relaxedIn(s.ctx, j.ladder, limit)
 		}); err != nil {
@@ -134,7 +134,7 @@ func (s *Search) Tuned(c *Between, ladders bool) error {
 // searched.
 func (s *Search) ideal() ([]*Drawn, error) {
 	limit := s.onDevice()
-	limit = min(limit+limit/promise, s.Limit)
+	limit += limit / promise
 	for _, candidates := range s.rivals() {
 		plans, err := s.beats(limit, func(j *targetSearch, limit time.Duration) (*Drawn, error) {
 			return j.quickest(s.ctx, candidates, limit)
@@ -151,19 +151,12 @@ func (s *Search) ideal() ([]*Drawn, error) {
 func (s *Search) onDevice() time.Duration {
 	var sum time.Duration
 	for _, j := range s.each {
-		sum += j.onDevice()
-	}
-	return sum
-}
-
-// onDevice is what steps of the target take at least.
-func (j *targetSearch) onDevice() time.Duration {
-	var sum time.Duration
-	for _, id := range j.sketches.program.Order {
-		n := j.sketches.graph.Node(id)
-		updates := n.Phase == graph.Update || n.Kind == graph.KindUpdate
-		if !updates || j.sketches.prices.Shared() > 0 {
-			sum += j.sketches.prices.Node(space.Device, id)
+		for _, id := range j.sketches.program.Order {
+			n := s.Graph.Node(id)
+			updates := n.Phase == graph.Update || n.Kind == graph.KindUpdate
+			if !updates || j.sketches.prices.Shared() > 0 {
+				sum += j.sketches.prices.Node(space.Device, id)
+			}
 		}
 	}
 	return sum
@@ -234,20 +227,6 @@ func (j *targetSearch) relaxedIn(ctx context.Context, l ladder, limit time.Durat
 	return j.quickest(ctx, append(ahead(l.chain[k]), l.chain[k]), limit)
 }
 
-// hopeless reports whether it is known of a candidate, which has been drawn before, that it does
-// not fit, or takes no less than a limit.
-func (j *targetSearch) hopeless(w Candidate, limit time.Duration) bool {
-	if n, known := j.sketches.loads[w]; known && !n.Within(w.options.Budgets()) {
-		j.log.over(w, n, false)
-		return true
-	}
-	if t, known := j.times[w]; known && t >= limit {
-		j.log.slow(w.title(), t, limit)
-		return true
-	}
-	return false
-}
-
 // quickest is the quickest plan of some candidates, if it is quicker than a limit. What they need
 // and take at least is known before any of them is drawn.
 func (j *targetSearch) quickest(ctx context.Context, candidates []Candidate,
@@ -264,9 +243,6 @@ func (j *targetSearch) quickest(ctx context.Context, candidates []Candidate,
 		}
 		if o.Bytes > w.options.DeviceBytes {
 			j.log.over(w, lower.Need{space.Device: o.Bytes}, false)
-			continue
-		}
-		if j.hopeless(w, limit) {
 			continue
 		}
 		f, err := j.sketches.draw(ctx, w)

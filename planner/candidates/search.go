@@ -21,8 +21,6 @@ type Search struct {
 	Options Options
 	Targets []Target
 	After   *Search         // of the graph that rivals are refused before they have this one
-	Limit   time.Duration   // of steps of all targets: plans that take no less are of no use
-	Beaten  time.Duration   // what plans take at least that Find gave up for that; 0: none
 	each    []*targetSearch // by target
 	order   []graph.NodeID  // leaves, by which should go to the disk first
 	known   []*Result       // by target, what has been planned; nil if nothing has
@@ -115,15 +113,14 @@ func (s *Search) by(o Options) (*Search, error) {
 // steady policy's ladders are there.
 func (s *Search) laddered(o Options) *Search {
 	s = &Search{ctx: s.ctx, Graph: s.Graph, Options: o, Targets: s.Targets, known: s.known,
-		Limit: Never, log: s.log}
+		log: s.log}
 	prices := lower.NewPrices(Prices(o.Machine, o.Model, s.Graph, s.Targets...), s.Graph)
 	for i, t := range s.Targets {
 		log := s.log.of(t.Name)
 		k := &sketches{graph: s.Graph, target: t.Computed(), prices: prices,
 			loads: map[Candidate]lower.Need{}, needs: map[Candidate]lower.Need{}}
 		j := &targetSearch{sketches: k, solver: solver{sketches: k, log: log}, log: log,
-			answers: map[asked]lower.Need{}, outlooks: map[Candidate]outlook.Outlook{},
-			times: map[Candidate]time.Duration{}}
+			answers: map[asked]lower.Need{}, outlooks: map[Candidate]outlook.Outlook{}}
 		if s.known != nil {
 			j.sketches.decisions = s.known[i].decisions()
 		}
@@ -151,14 +148,14 @@ func (s *Search) Results() ([]*Result, error) {
 	return s.Complete(plans)
 }
 
-// Find is the plans, by target, or nil if some target has none, or if they are of no use. A disk is
-// used if they do not fit without.
+// Find is the plans, by target, or nil if some target has none. A disk is used if they do
+// not fit without.
 func (s *Search) Find() ([]*Drawn, error) {
 	if s.refused() {
 		return nil, nil
 	}
 	all, err := s.unspilled()
-	for level := 1; level < s.levels() && all == nil && s.Beaten == 0 && err == nil; level++ {
+	for level := 1; level < s.levels() && all == nil && err == nil; level++ {
 		all, err = s.spill(level)
 	}
 	return all, err
@@ -181,7 +178,6 @@ func (s *Search) unspilled() ([]*Drawn, error) {
 	searches := s.Options.Policy.rules().searches
 	weighs := searches && !s.Options.Draft && s.Options.Concurrent()
 	c := Among(s.each[0].sketches.prices)
-	c.most = s.Limit
 	for i := range s.each[0].ladder.together {
 		all, err := s.plans(func(j *targetSearch) (*Drawn, error) {
 			return j.try(s.ctx, j.ladder.together[i], Never)
@@ -210,7 +206,7 @@ func (s *Search) unspilled() ([]*Drawn, error) {
 	if c.Any() && s.Options.Draft {
 		return c.Best(), nil
 	}
-	if !c.Any() && s.Beaten == 0 {
+	if !c.Any() {
 		plans, err := s.conceded()
 		if plans == nil || err != nil {
 			return plans, err
@@ -219,9 +215,6 @@ func (s *Search) unspilled() ([]*Drawn, error) {
 	}
 	if err := s.Tuned(c, granted); err != nil {
 		return nil, err
-	}
-	if c.Any() {
-		s.Beaten = 0
 	}
 	return c.Best(), nil
 }
