@@ -14,8 +14,8 @@ type product struct {
 }
 
 // shapes are squares; the skinny ones of training and of a convolution; products
-// with a vector, which memory bounds; the transposes of a backward pass; and many
-// small ones.
+// with a vector, which memory bounds; the transposes of a backward pass; few rows by
+// large weights, as in decoding; and many small ones.
 var shapes = []product{
 	{m: 256, k: 256, n: 256},
 	{m: 512, k: 512, n: 512},
@@ -31,6 +31,13 @@ var shapes = []product{
 	{m: 512, k: 512, n: 512, transA: true},
 	{m: 256, k: 512, n: 2048, transB: true},
 	{m: 512, k: 256, n: 2048, transA: true},
+	{m: 2, k: 768, n: 3072},
+	{m: 4, k: 768, n: 3072},
+	{m: 8, k: 768, n: 3072},
+	{m: 8, k: 768, n: 3072, transB: true},
+	{m: 14, k: 768, n: 3072},
+	{m: 20, k: 512, n: 2048},
+	{m: 20, k: 512, n: 2048, transB: true},
 	{m: 20, k: 64, n: 256},
 	{m: 20, k: 64, n: 256, transB: true},
 	{batch: 128, m: 32, k: 16, n: 32},
