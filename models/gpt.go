@@ -102,7 +102,7 @@ func (c GPTConfig) Validate() error {
 	if _, err := NewGPTConfig(c.Size, c.Blocks); err != nil {
 		return err
 	}
-	if err := texts(c.Texts, c.Length); err != nil {
+	if err := longTexts(c.Texts, c.Length, maxLong); err != nil {
 		return err
 	}
 	if err := within(

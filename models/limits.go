@@ -11,16 +11,20 @@ const (
 	maxHidden  = 1 << 20 // units
 	maxBatch   = 1 << 20 // texts, images or utterances
 	maxLength  = 1 << 16 // tokens of a text
+	maxLong    = 1 << 20 // of one that only ops.Attention reads
 	maxTokens  = 1 << 26 // of a batch
 	maxSide    = 1 << 14 // pixels
 	maxPixels  = 1 << 36 // of a batch, without channels
 )
 
 // texts limits a batch of texts.
-func texts(batch, length int) error {
+func texts(batch, length int) error { return longTexts(batch, length, maxLength) }
+
+// longTexts limits a batch of texts, and how long they are.
+func longTexts(batch, length, longest int) error {
 	return within(
 		limit{"--batch", batch, 1, maxBatch},
-		limit{"--length", length, 2, maxLength},
+		limit{"--length", length, 2, longest},
 		limit{"--batch times --length", batch * length, 1, maxTokens},
 	)
 }
