@@ -69,11 +69,6 @@ func formBF16CUDA(op graph.Op) string {
 		return "*>*"
 	case dropout, noiseWindow:
 		return "h.>h"
-	case rotary:
-		if op.(rotary).Rated {
-			return "h..>h"
-		}
-		return "h.>h"
 	case lstm:
 		return "*ff**>*ff"
 	case lstmGrad:
@@ -106,13 +101,15 @@ func formBF16CUDA(op graph.Op) string {
 	return formOfAttention(op)
 }
 
-// formOfAttention is the form of attention and its gradient: what masks and drops is of integers.
+// formOfAttention is the form of what computes attention: what masks, drops and turns is whole.
 func formOfAttention(op graph.Op) string {
 	switch o := op.(type) {
 	case attention:
 		return "hhh" + strings.Repeat(".", o.masks()) + ">hf"
 	case attentionGrad:
 		return "hhhfhf" + strings.Repeat(".", o.Of.masks()) + ">hhh"
+	case rotary:
+		return "h." + strings.Repeat(".", flag(o.Rated)) + ">h"
 	}
 	return ""
 }

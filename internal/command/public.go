@@ -49,6 +49,12 @@ func (f saveFlags) publicInit(m modelFlags, tokenizer bool) (*train.Public, erro
 		{"heads of keys", ours.KeyHeads, theirs.KeyHeads}, {"a norm's eps", ours.Eps, theirs.Eps},
 		{"a rotary base", ours.RotaryBase, theirs.RotaryBase},
 		{"another matrix of logits", ours.Untied, theirs.Untied},
+		{"the family", ours.Family, theirs.Family},
+		{"heads of their own width", ours.HeadWidth, theirs.HeadWidth},
+		{"rotary positions that are scaled", ours.Rotary, theirs.Rotary},
+		{"biases of queries", ours.QueryBias, theirs.QueryBias},
+		{"biases of hidden units", ours.HiddenBias, theirs.HiddenBias},
+		{"a window", ours.Window, theirs.Window},
 	} {
 		if d.ours != d.theirs {
 			err := fmt.Errorf("its network has %s: %v, and --model gpt --size %s --blocks %s has "+
