@@ -118,7 +118,7 @@ func flagsOf(c train.Checkpoint) (modelFlags, error) {
 		f.Loss, f.Target = c.Config["loss"], c.Config["target"]
 	}
 	if c.Model == "gpt" {
-		f.Blocks = c.Config["blocks"]
+		f.Blocks, f.network = c.Config["blocks"], c.Config["network"]
 	} else if blocks := blocksGiven(c.Config["blocks"]); blocks != "" {
 		f.Blocks, f.Depth = blocks, 0
 	}

@@ -1,22 +1,27 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
 )
 
 // gptConfig is the model that flags choose.
 func gptConfig(f modelFlags) (models.GPTConfig, error) {
-	c, err := models.NewGPTConfig(f.Size, cmp.Or(f.Blocks, models.GPT2Blocks))
+	c, err := f.gpt()
 	if err != nil {
-		return c, usagef("%w", err)
+		return c, err
 	}
 	if f.Fine {
 		return c, usagef("--fine does nothing for --model gpt: leave one of them out")
@@ -25,7 +30,7 @@ func gptConfig(f modelFlags) (models.GPTConfig, error) {
 		countField{f.Depth, &c.Layers})
 	f.sizes(&c.Vocab, f.Vocabulary, &c.Dropout)
 	c.Training = f.training()
-	if c.Positions > 0 && c.Length > c.Positions {
+	if c.Positions > 0 && c.Length > c.Positions && f.kept() == "" {
 		c.Positions = c.Length
 	}
 	if err := c.Validate(); err != nil {
@@ -40,10 +45,71 @@ func buildGPT(f modelFlags) (*models.Model, map[string]string, error) {
 		return nil, nil, err
 	}
 	m, err := models.GPT(c)
-	return m, map[string]string{
+	numbers := map[string]string{
 		"blocks": c.Blocks, "batch": strconv.Itoa(c.Texts), "length": strconv.Itoa(c.Length),
 		"depth": strconv.Itoa(c.Layers),
-	}, err
+	}
+	if network := f.kept(); network != "" {
+		numbers["network"] = network
+	}
+	return m, numbers, err
+}
+
+// gpt is the network that flags choose, as its size or its file has it.
+func (f modelFlags) gpt() (models.GPTConfig, error) {
+	if f.Network == "" && f.network == "" {
+		c, err := models.NewGPTConfig(f.Size, cmp.Or(f.Blocks, models.GPT2Blocks))
+		if err != nil {
+			err = usagef("%w", err)
+		}
+		return c, err
+	}
+	if f.Network == "" {
+		p, err := models.ParsePublished([]byte(f.network))
+		return p.GPTConfig, err
+	}
+	for _, flag := range []option{{"blocks", f.Blocks != ""}, {"depth", f.Depth > 0},
+		{"vocabulary", f.Vocabulary > 0}, {"size", f.Size != usualSize}} {
+		if flag.given {
+			return models.GPTConfig{}, usagef("--network %s says what the network is: leave out "+
+				"--%s", f.Network, flag.name)
+		}
+	}
+	p, err := publishedNetwork(f.Network)
+	if err != nil {
+		return models.GPTConfig{}, usagef("--network %s: %w", f.Network, err)
+	}
+	return p.GPTConfig, nil
+}
+
+// publishedNetwork reads the config.json that is at a path, or in a directory there.
+func publishedNetwork(path string) (models.Published, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "config.json")
+	}
+	text, err := regular.ReadFile(path)
+	if err != nil {
+		return models.Published{}, data.Remedied(err)
+	}
+	return models.ParsePublished(text)
+}
+
+// kept is what a checkpoint keeps of a network that is a file's: what the file says of it, in one
+// form; "" of one of a size, or of a file that cannot be read.
+func (f modelFlags) kept() string {
+	if f.Network == "" {
+		return f.network
+	}
+	p, err := publishedNetwork(f.Network)
+	if err != nil {
+		return ""
+	}
+	text, err := p.PublicConfig()
+	var line bytes.Buffer
+	if err != nil || json.Compact(&line, text) != nil {
+		return ""
+	}
+	return line.String()
 }
 
 // runningWords is how many sub-words a model of running text has at most.
@@ -80,6 +146,9 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 		return err
 	}
 	c.given = given{text: text, tokenizer: tokenizer}
+	if c.kept() != "" { // whose table has room for more
+		return nil
+	}
 	return c.past.learnt(tokenizer, most, &c.Vocabulary)
 }
 

@@ -56,6 +56,10 @@ const flagTexts = `
 --blocks
     resnet: blocks of each of the four stages, instead of a depth. gpt: gpt2, as GPT-2 has
     them, or llama: RMS norm, rotary positions, SwiGLU, grouped queries (default gpt2).
+--network
+    gpt: the network of a public checkpoint, its directory or its config.json, instead of one
+    of a size: of GPT-2, LLaMA, Mistral, Qwen 2 or Qwen 3. plan needs no more than that; with
+    --init and the same directory train goes on from its weights.
 --version
     resnet: v1.5, norms after convolutions, or v2, before (default v1.5).
 --pixels

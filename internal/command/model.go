@@ -29,6 +29,7 @@ type modelFlags struct {
 	Stacked bool   `group:"model"`
 	Depth   count  `group:"model" placeholder:"LAYERS"`
 	Blocks  string `group:"model" placeholder:"KIND"`
+	Network string `group:"model" placeholder:"FILE"`
 	Version string `group:"model" enum:",v1.5,v2" default:"" placeholder:"V"`
 	Pixels  count  `group:"model" placeholder:"N"`
 	Nets    string `group:"model" enum:",resnet,good" default:"" placeholder:"NETS"`
@@ -48,6 +49,7 @@ type modelFlags struct {
 	Clip       positive `group:"training" placeholder:"NORM"`
 	Accumulate count    `group:"training" placeholder:"N"`
 
+	network string // what a checkpoint keeps of one that was given by a file
 	symbols count  // that the data are written with; 0: those of English
 	sum     string // SHA-256 that the network's file has to have; "": any
 
@@ -66,6 +68,7 @@ func (f modelFlags) particular() []option {
 		{"stacked", f.Stacked},
 		{"depth", f.Depth > 0},
 		{"blocks", f.Blocks != ""},
+		{"network", f.Network != ""},
 		{"version", f.Version != ""},
 		{"pixels", f.Pixels > 0},
 		{"nets", f.Nets != ""},

@@ -57,8 +57,8 @@ func (f saveFlags) publicInit(m modelFlags, tokenizer bool) (*train.Public, erro
 		{"a window", ours.Window, theirs.Window},
 	} {
 		if d.ours != d.theirs {
-			err := fmt.Errorf("its network has %s: %v, and --model gpt --size %s --blocks %s has "+
-				"%v", d.what, d.theirs, m.Size, ours.Blocks, d.ours)
+			err := fmt.Errorf("its network has %s: %v, and that of --model gpt has %v: give "+
+				"--network %s", d.what, d.theirs, d.ours, f.Init)
 			return nil, &train.ErrCheckpoint{Path: p.Path, Err: err}
 		}
 	}

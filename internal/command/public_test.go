@@ -104,7 +104,7 @@ func TestPublicCheckpoint(t *testing.T) {
 	}
 	replaced(t, "published/config.json", "0.00001", "0.000001")
 	if o := invoke(t, train...); o.status != exitFailure || !strings.Contains(o.stderr,
-		"a norm's eps: 1e-06, and --model gpt --size s512 --blocks gpt2 has 1e-05") {
+		"a norm's eps: 1e-06, and that of --model gpt has 1e-05: give --network published") {
 		t.Errorf("%+v", o)
 	}
 }

@@ -112,6 +112,10 @@ func (c *trainCmd) agree(given map[string]bool, x checkpointed, run *trainCmd) e
 	}
 	have, kept := own.settings(), run.settings()
 	for _, name := range slices.Sorted(maps.Keys(have)) {
+		if given[name] && have[name] != kept[name] && name == "network" {
+			return x.unusable("was made with another network than that of %s: leave --network out",
+				c.Network)
+		}
 		if given[name] && have[name] != kept[name] {
 			return x.other(name, have[name], kept[name])
 		}
@@ -138,7 +142,7 @@ func (c *trainCmd) settings() map[string]string {
 		"eval-share": inWords(c.EvalShare), "lr": inWords(c.LR),
 	}
 	for name, word := range map[string]string{"axis": string(f.Axis), "output": f.Output,
-		"loss": f.Loss, "target": f.Target} {
+		"loss": f.Loss, "target": f.Target, "network": f.kept()} {
 		s[name] = word
 	}
 	if f.Clip > 0 {

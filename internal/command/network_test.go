@@ -1,0 +1,62 @@
+package command
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// aQwen is the config.json of a small network.
+const aQwen = `{"model_type":"qwen3","vocab_size":300,"hidden_size":16,"intermediate_size":24,
+"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":12,
+"max_position_embeddings":64,"tie_word_embeddings":true,"use_sliding_window":true,
+"sliding_window":9,"max_window_layers":1}`
+
+// TestNetworkOfAFile: a run whose network is a public checkpoint's trains it, goes on with it
+// without the file, and what it exports is of that network; others than it began with are refused.
+func TestNetworkOfAFile(t *testing.T) {
+	inDir(t)
+	if err := os.Mkdir("theirs", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "theirs/config.json", aQwen)
+	write(t, "other.json", strings.Replace(aQwen, `"sliding_window":9`, `"sliding_window":8`, 1))
+	out := succeed(t, "plan", "--model", "gpt", "--network", "theirs/config.json")
+	if !strings.Contains(out, "gpt base, 11,840 parameters") {
+		t.Errorf("%s", out)
+	}
+	succeed(t, "train", "--model", "gpt", "--network", "theirs", "--data", "text:pairs.tsv",
+		"--batch", "2", "--length", "16", "--steps", "2", "--save", "run")
+	succeed(t, "train", "--resume", "run", "--steps", "3")
+	succeed(t, "train", "--resume", "run", "--steps", "4", "--network", "theirs/config.json")
+	for args, says := range map[string]string{
+		"train --resume run --steps 5 --network other.json": "was made with another network than " +
+			"that of other.json",
+		"plan --model gpt --network none":                   "none: no such file",
+		"plan --model gpt --network pairs.tsv":              "no configuration of a model",
+		"plan --model gpt --network theirs --depth 3":       "leave out --depth",
+		"plan --model gpt --network theirs --blocks llama":  "leave out --blocks",
+		"plan --model gpt --network theirs --size base":     "leave out --size",
+		"plan --model gpt --network theirs --vocabulary 99": "leave out --vocabulary",
+		"plan --model moe --network theirs":                 "--network does nothing for --model",
+	} {
+		o := invoke(t, strings.Fields(args)...)
+		if o.status == exitOK || !strings.Contains(o.stderr, says) ||
+			strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v", args, o)
+		}
+	}
+	succeed(t, "export", "--from", "run", "ours")
+	succeed(t, "train", "--model", "gpt", "--network", "ours", "--init", "ours", "--data",
+		"text:pairs.tsv", "--batch", "2", "--length", "16", "--steps", "1")
+	write(t, "a.txt", "the number")
+	want, _ := predicted(t, exitOK, "--from", "run", "--tokens", "9", "a.txt")
+	if got, _ := predicted(t, exitOK, "--from", "ours", "--tokens", "9", "a.txt"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	o := invoke(t, "train", "--model", "gpt", "--network", "other.json", "--init", "ours",
+		"--data", "text:pairs.tsv", "--steps", "1")
+	if o.status == exitOK || !strings.Contains(o.stderr, "a window") {
+		t.Errorf("weights of another network: %+v", o)
+	}
+}
