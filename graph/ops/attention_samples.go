@@ -65,7 +65,7 @@ func gradSample(s Sample) Sample {
 		In: append(append(s.In[:3:3], out[1], out[0], out[1]), s.In[3:]...),
 		Fill: map[int]func(*rand.Rand, any){3: func(rng *rand.Rand, x any) {
 			for i, to := 0, x.([]float32); i < len(to); i++ {
-				to[i] = 1.5 + rng.Float32()
+				to[i] = 1.5 + float32(rng.Float32()) // not fused with what it is made by
 			}
 		}}}
 	for _, i := range s.NoGrad {
