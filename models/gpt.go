@@ -144,6 +144,8 @@ func (c GPTConfig) validateBlocks() error {
 			c.WindowFrom)
 	case c.Blocks == LlamaBlocks && !(c.RotaryBase >= 1 && c.RotaryBase <= math.MaxFloat32):
 		return fmt.Errorf("rotary base is %v: want a number from 1", c.RotaryBase)
+	case c.Rotary.Kind == "yarn" && c.RotaryBase == 1:
+		return fmt.Errorf("rotary base is 1: want more, for positions that are scaled by yarn")
 	case c.Blocks == GPT2Blocks && c.Positions < c.Length:
 		return fmt.Errorf("--length is %d: want the %d learned positions or less", c.Length,
 			c.Positions)

@@ -332,6 +332,8 @@ func TestPublicConfigRefuses(t *testing.T) {
 		{configQwen, `"max_window_layers":1`,
 			`"layer_types":["sliding_attention","full_attention"]`,
 			"full_attention after sliding_attention"},
+		{configLlama, `"rope_scaling":null,"rope_theta":500000.0`,
+			`"rope_scaling":{"rope_type":"yarn","factor":2},"rope_theta":1`, "rotary base is 1"},
 		{configQwen, `"sliding_window":6`, `"sliding_window":0`, "sliding_window is 0"},
 		{configQwen, `"max_window_layers":1`, `"layer_types":["chunked_attention"]`,
 			"chunked_attention"},
