@@ -84,11 +84,11 @@ type attention struct {
 	Shared                     uint8 // set of axes of the weights along which noise is one
 	Causal, HeadsFirst         bool
 	Padded, Documented, Placed bool
-	Some                       attentionPart
+	Piece                      attentionPiece
 }
 
-// attentionPart is where a part of the weights' axes batch, heads and queries is in the whole.
-type attentionPart struct{ Whole, At [3]int32 }
+// attentionPiece is where a part of the weights' axes batch, heads and queries is in the whole.
+type attentionPiece struct{ Whole, At [3]int32 }
 
 func (attention) Name() string { return "attention" }
 
@@ -105,7 +105,7 @@ func (o attention) sizes(q, k, v graph.Type) kernels.Problem {
 
 // whole are the sizes of batch, heads and queries of which a problem is a part.
 func (o attention) whole(x kernels.Problem) [3]int {
-	if w := o.Some.Whole; w != [3]int32{} {
+	if w := o.Piece.Whole; w != [3]int32{} {
 		return [3]int{int(w[0]), int(w[1]), int(w[2])}
 	}
 	return [3]int{x.Batch, x.Heads, x.Queries}
@@ -171,7 +171,7 @@ func (o attention) attributes(x kernels.Problem) error {
 		return fmt.Errorf("documents and a position: numbers of queries are those of the last keys")
 	}
 	for i, n := range []int{x.Batch, x.Heads, x.Queries} {
-		if at := int(o.Some.At[i]); at < 0 || n > whole[i]-at {
+		if at := int(o.Piece.At[i]); at < 0 || n > whole[i]-at {
 			return fmt.Errorf("a part of %d from %d on, of %d", n, at, whole[i])
 		}
 	}
@@ -231,7 +231,7 @@ func (o attention) pairs(x kernels.Problem) int64 {
 	if !o.Causal || o.Placed {
 		return rows * n * keys
 	}
-	first := keys - int64(o.whole(x)[2]) + int64(o.Some.At[2]) + 1
+	first := keys - int64(o.whole(x)[2]) + int64(o.Piece.At[2]) + 1
 	seen := n*first + n*(n-1)/2
 	if o.Window > 0 {
 		seen = min(seen, n*min(keys, int64(o.Window)+int64(o.Sinks)))
@@ -249,7 +249,7 @@ func (o attention) Cost(in, out []graph.Type) graph.Cost {
 // VJP computes the weights again. What the gradient of a row's weights has in common with all of
 // them, Σ weight·gradient, is that of the result with its gradient.
 func (o attention) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
-	o.Some = attentionPart{}
+	o.Piece = attentionPiece{}
 	y, sums, d, dsums := n.Value(0), n.Value(1), dout[0], dout[1]
 	if !d.Valid() {
 		d = Zeros(n.Graph(), y.Type())
@@ -272,7 +272,7 @@ func (o attention) problem(q, k, v graph.Type, masks []tensor.View) kernels.Prob
 	}
 	x.Rows = whole[2]
 	x.Causal, x.Window, x.Sinks = o.Causal, o.Window, o.Sinks
-	if x.Place = int(o.Some.At[2]); !o.Placed {
+	if x.Place = int(o.Piece.At[2]); !o.Placed {
 		x.Place += x.Keys - whole[2]
 	}
 	if o.Padded {
@@ -302,7 +302,7 @@ func (o attention) noise(whole [3]int, keys int) kernels.Noise {
 		}
 	}
 	n := kernels.Noise{Keep: 1 - o.Rate, ByBatch: by[0], ByHead: by[1], ByQuery: by[2]}
-	for i, at := range o.Some.At {
+	for i, at := range o.Piece.At {
 		n.From += int(at) * by[i]
 	}
 	return n

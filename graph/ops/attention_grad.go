@@ -62,7 +62,7 @@ func attentionGradCPU(o attentionGrad, c *kernel.Call) error {
 // VJP is by composition: the matrices of weights, of which there are several, are values.
 func (o attentionGrad) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	a := o.Of
-	a.Some = attentionPart{}
+	a.Piece = attentionPiece{}
 	for i, d := range dout {
 		if !d.Valid() {
 			dout[i] = Zeros(n.Graph(), n.Out[i])

@@ -25,7 +25,7 @@ func (o attentionMask) vectors() (q, k graph.Type) {
 
 func (o attentionMask) masked() attention {
 	a := o.Of
-	a.Rate, a.HeadsFirst, a.Some = 0, false, attentionPart{}
+	a.Rate, a.HeadsFirst, a.Piece = 0, false, attentionPiece{}
 	return a
 }
 

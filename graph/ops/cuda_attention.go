@@ -23,7 +23,7 @@ func (o attention) onCUDA(q, k, v graph.Type, masks []cuda.Operand) ([]any, kern
 		r := o.strides(t)
 		list = append(list, r.Batch, r.Head, r.Next)
 	}
-	place := int(o.Some.At[2])
+	place := int(o.Piece.At[2])
 	if !o.Placed {
 		place += x.Keys - whole[2]
 	}

@@ -51,8 +51,8 @@ func (o attention) local(in []graph.Type, axes [][]int, at []graph.Part) attenti
 	}
 	for i, axis := range [][]int{axes[0], heads, places} {
 		_, lo := shareOf([]int{x.Batch, x.Heads, x.Queries}[i], axis, at)
-		o.Some.Whole[i] = int32(whole[i])
-		o.Some.At[i] += int32(lo)
+		o.Piece.Whole[i] = int32(whole[i])
+		o.Piece.At[i] += int32(lo)
 	}
 	return o
 }
@@ -98,9 +98,9 @@ func (o attention) cut(in, out []graph.Type) (graph.Cut, bool) {
 // from is the attention of a part that begins at an element of the batch.
 func (o attention) from(in []graph.Type, lo int) attention {
 	for i, n := range o.whole(o.sizes(in[0], in[1], in[2])) {
-		o.Some.Whole[i] = int32(n)
+		o.Piece.Whole[i] = int32(n)
 	}
-	o.Some.At[0] += int32(lo)
+	o.Piece.At[0] += int32(lo)
 	return o
 }
 

@@ -186,27 +186,40 @@ func (g *backward) row(weights, dropped, slopes []float32, t *tile, seen sight, 
 
 // addValues adds to the gradients of values.
 func (g *backward) addValues(dropped []float32, t *tile) {
-	gemm.Product{M: t.keys(), N: g.ValueSize, K: t.rows(), Alpha: 1, Beta: 1,
-		A: gemm.Matrix{F32: dropped, LD: t.keys(), Trans: true},
-		B: gemm.Matrix{F32: g.DOut.at(t.b, t.h, t.q0), LD: g.DOut.Next},
-		C: g.DV.at(t.b, t.g, t.k0), LDC: g.DV.Next,
-	}.Compute(nil)
+	add(t.ofKeys(g.DV), t.weights(dropped, true), t.ofQueries(g.DOut), g.ValueSize, 1)
 }
 
 // addKeys adds to the gradients of keys.
 func (g *backward) addKeys(slopes []float32, t *tile) {
-	gemm.Product{M: t.keys(), N: g.Size, K: t.rows(), Alpha: g.Scale, Beta: 1,
-		A: gemm.Matrix{F32: slopes, LD: t.keys(), Trans: true},
-		B: gemm.Matrix{F32: g.q.at(t.b, t.h, t.q0), LD: g.q.Next},
-		C: g.DK.at(t.b, t.g, t.k0), LDC: g.DK.Next,
-	}.Compute(nil)
+	add(t.ofKeys(g.DK), t.weights(slopes, true), t.ofQueries(g.q), g.Size, g.Scale)
 }
 
 // addQueries adds to the gradients of queries.
 func (g *backward) addQueries(slopes []float32, t *tile) {
-	gemm.Product{M: t.rows(), N: g.Size, K: t.keys(), Alpha: g.Scale, Beta: 1,
-		A: gemm.Matrix{F32: slopes, LD: t.keys()},
-		B: gemm.Matrix{F32: g.k.at(t.b, t.g, t.k0), LD: g.k.Next},
-		C: g.DQ.at(t.b, t.h, t.q0), LDC: g.DQ.Next,
-	}.Compute(nil)
+	add(t.ofQueries(g.DQ), t.weights(slopes, false), t.ofKeys(g.k), g.Size, g.Scale)
+}
+
+// block is the rows of a tile in an operand or a result, or the tile itself.
+type block struct {
+	gemm.Matrix
+	rows int
+}
+
+func (t *tile) ofQueries(r Rows) block {
+	return block{gemm.Matrix{F32: r.at(t.b, t.h, t.q0), LD: r.Next}, t.rows()}
+}
+
+func (t *tile) ofKeys(r Rows) block {
+	return block{gemm.Matrix{F32: r.at(t.b, t.g, t.k0), LD: r.Next}, t.keys()}
+}
+
+// weights are a tile, or its transpose.
+func (t *tile) weights(w []float32, trans bool) gemm.Matrix {
+	return gemm.Matrix{F32: w, LD: t.keys(), Trans: trans}
+}
+
+// add adds to rows of n elements the scaled products of weights and other rows.
+func add(to block, weights gemm.Matrix, from block, n int, scale float32) {
+	gemm.Product{M: to.rows, N: n, K: from.rows, Alpha: scale, Beta: 1, A: weights, B: from.Matrix,
+		C: to.F32, LDC: to.LD}.Compute(nil)
 }
