@@ -18,9 +18,17 @@ type AttentionOptions struct {
 
 	Memory graph.Value // what is attended to, f32[batch keys width']; none: x itself
 
-	Causal  bool        // a position sees none after it
+	Causal  bool    // a position sees none after it
+	Window  int     // of causal attention: the most keys that a position sees; 0: all before
+	Sinks   int     // of a window: how many of the first keys are seen beside
+	Softcap float32 // c: a logit x is c·tanh(x/c); 0 leaves it
+
 	Padding graph.Value // ids i32[batch keys]: those that are 0 are not attended to
-	Mask    graph.Value // f32 that broadcasts to [batch heads queries keys], added to logits:
+	// Documents are numbers i32[batch keys] of texts that are beside each other: a position sees
+	// keys with its number. See [ops.AttentionOptions] for these, and for Softcap.
+	Documents graph.Value
+
+	Mask graph.Value // f32 that broadcasts to [batch heads queries keys], added to logits:
 	// −Inf hides a key, and a query of which all are hidden gets zeros
 
 	Rotary *ops.Rotation // positions of queries and keys; nil means none
@@ -61,11 +69,11 @@ func Attention(c *Ctx, x graph.Value, options ...AttentionOptions) graph.Value {
 		return graph.Value{}
 	}
 	width := x.Type().Size(2)
+	o.Plain = o.Plain || c.model.Fine
 	if err := o.complete(width); err != nil {
 		c.Graph().Fail(err)
 		return graph.Value{}
 	}
-	o.Plain = o.Plain || c.model.Fine
 	defer c.Enter()()
 	a := attention{Ctx: c, AttentionOptions: o}
 	a.unpack(width)
@@ -106,6 +114,10 @@ func (o *AttentionOptions) complete(width int) error {
 	o.Plain = o.Plain || o.Mask.Valid() || slices.ContainsFunc(o.Along, func(axis int) bool {
 		return axis == 3 || axis == -1
 	})
+	if o.Plain && (o.Window != 0 || o.Sinks != 0 || o.Softcap != 0 || o.Documents.Valid()) {
+		return errorf("attention that is composed, by Plain, a Mask, noise that keys share or a " +
+			"fine model, has no window, sinks, softcap or documents: say them by Mask")
+	}
 	return nil
 }
 
@@ -195,7 +207,8 @@ func (a attention) attend(q, k, v graph.Value) graph.Value {
 	case a.Causal && q.Type().Size(1) != k.Type().Size(1):
 		return a.uncausal(q.Type().Size(1), k.Type().Size(1))
 	}
-	o := ops.AttentionOptions{Causal: a.Causal, Padding: a.Padding}
+	o := ops.AttentionOptions{Causal: a.Causal, Window: a.Window, Sinks: a.Sinks,
+		Softcap: a.Softcap, Padding: a.Padding, Documents: a.Documents}
 	if a.Unscaled {
 		o.Scale = 1
 	}

@@ -104,6 +104,13 @@ func TestBadLayers(t *testing.T) {
 			return nn.Attention(c, x.text, nn.AttentionOptions{Heads: 3, Causal: true,
 				Memory: ops.Slice(x.text, 1, 0, 4)})
 		},
+		"attention that is composed": func() graph.Value {
+			return nn.Attention(c, x.text, nn.AttentionOptions{Heads: 3, Causal: true, Window: 2,
+				Plain: true})
+		},
+		"a window or a position without a causal mask": func() graph.Value {
+			return nn.Attention(c, x.text, nn.AttentionOptions{Heads: 3, Window: 2})
+		},
 		"memory of attention of rows, which is f32[batch:2 6]": func() graph.Value {
 			return nn.Attention(c, x.text, nn.AttentionOptions{Heads: 3, Memory: x.rows})
 		},

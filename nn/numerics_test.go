@@ -2,11 +2,13 @@ package nn_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/autodiff"
 	"github.com/gomem/gomem/graph/ops"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/nn"
 )
 
@@ -136,5 +138,47 @@ func TestNormsOfNothing(t *testing.T) {
 				t.Errorf("%s becomes %g, want %g", v.Name, x, want)
 			}
 		}
+	}
+}
+
+// TestAttentionIsComposed: attention by tiles is that by products, under masks that say the same,
+// and so are its gradients.
+func TestAttentionIsComposed(t *testing.T) {
+	const length = 6
+	docs := []int32{1, 1, 1, 2, 2, 2}
+	for name, o := range map[string]nn.AttentionOptions{"causal": {}, "window": {Window: 2},
+		"sinks": {Window: 1, Sinks: 1}, "unscaled": {Unscaled: true},
+		"groups": {Rotary: &ops.Rotation{}, KeyValueHeads: 1}} {
+		t.Run(name, func(t *testing.T) {
+			m, mask := nn.NewModel(), tensor.New(graph.Of(graph.F32, length, length))
+			for i := range mask.F32() {
+				q, k := i/length, i%length
+				if k > q || docs[q] != docs[k] || o.Window > 0 && k <= q-o.Window && k >= o.Sinks {
+					mask.F32()[i] = -inf
+				}
+			}
+			x := m.Input("x", graph.F32, 1, length, 8)
+			o.Heads = 2
+			plain := o
+			plain.Window, plain.Sinks, plain.Mask = 0, 0, m.Graph.Constant("mask", mask)
+			o.Causal, o.Documents = true, m.Graph.Constant("docs", tensor.FromI32(docs, 1, length))
+			var all [2][]graph.Value
+			for i, y := range []graph.Value{nn.Attention(m.Training(), x, o),
+				nn.Attention(m.Pass(nn.Pass{Name: "plain", Training: true}), x, plain)} {
+				all[i] = append(autodiff.Grad(ops.Sum(ops.Square(y)),
+					append(m.Parameters(), x)...), y)
+			}
+			e := run(t, m, false, slices.Concat(all[0], all[1])...)
+			noise(3, e.f32(x))
+			e.step()
+			for i, v := range all[0] {
+				want := e.f32(all[1][i])
+				for k, got := range e.f32(v) {
+					if !(math.Abs(float64(got-want[k])) <= 1e-5*(1+math.Abs(float64(want[k])))) {
+						t.Fatalf("value %d: element %d is %g, want %g", i, k, got, want[k])
+					}
+				}
+			}
+		})
 	}
 }
