@@ -26,7 +26,9 @@ type GPTConfig struct {
 	KeyHeads  int // heads of keys and values, each for a group of Heads; Heads in GPT-2
 	Hidden    int // hidden units of a feed-forward sublayer
 	Vocab     int // sub-words, those that a tokenizer leaves unused included
-	Positions int // learned positions, Length or more; 0 with rotary ones
+	// Positions are the learned ones, Length or more; in LlamaBlocks the most that a public
+	// checkpoint says its network reads, 0 if none does.
+	Positions int
 	Untied    bool
 
 	// Of LlamaBlocks, as the families of its public checkpoints differ in.
@@ -146,8 +148,8 @@ func (c GPTConfig) validateBlocks() error {
 		return fmt.Errorf("rotary base is %v: want a number from 1", c.RotaryBase)
 	case c.Rotary.Kind == "yarn" && c.RotaryBase == 1:
 		return fmt.Errorf("rotary base is 1: want more, for positions that are scaled by yarn")
-	case c.Blocks == GPT2Blocks && c.Positions < c.Length:
-		return fmt.Errorf("--length is %d: want the %d learned positions or less", c.Length,
+	case c.Positions < c.Length && (c.Positions != 0 || c.Blocks == GPT2Blocks):
+		return fmt.Errorf("--length is %d: want the %d positions of the network or less", c.Length,
 			c.Positions)
 	case c.Blocks == GPT2Blocks && (c.Untied || c.KeyHeads != c.Heads):
 		return fmt.Errorf("gpt2 blocks have tied embeddings and %d heads of keys", c.Heads)

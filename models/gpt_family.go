@@ -99,9 +99,9 @@ func (m *members) llama(kind string) GPTConfig {
 	m.take(&c.Hidden, "intermediate_size")
 	m.take(&c.Vocab, "vocab_size")
 	m.take(&c.Eps, "rms_norm_eps")
-	positions := f.length
-	m.take(&positions, "max_position_embeddings")
-	c.Length = min(positions, publicLength)
+	c.Positions = f.length
+	m.take(&c.Positions, "max_position_embeddings")
+	c.Length = min(c.Positions, publicLength)
 	if c.KeyHeads = f.keyHeads; c.KeyHeads == 0 || m.null("num_key_value_heads") {
 		c.KeyHeads = c.Heads
 	}
@@ -110,7 +110,7 @@ func (m *members) llama(kind string) GPTConfig {
 	m.take(&tied, "tie_word_embeddings")
 	c.Untied = !tied
 	m.headWidth(&c, f.headWidth)
-	m.rotary(&c, positions)
+	m.rotary(&c, c.Positions)
 	m.biases(&c, f.biases)
 	m.windows(&c, f.window)
 	m.demand("", ofLlama)

@@ -177,8 +177,8 @@ func (c GPTConfig) publishLlama(p *published) {
 	p.LLayers, p.LHeads, p.KeyHeads, p.LWidth = c.Layers, c.Heads, c.KeyHeads, c.Width
 	p.LHidden, p.LPositions, p.LEps, p.Rotary = c.Hidden, c.Length, c.Eps, c.RotaryBase
 	p.Tied, p.Scaling = &tied, c.Rotary.member(c.RotaryBase)
-	if c.Rotary.Original > 0 {
-		p.LPositions = max(c.Length, c.Rotary.Original)
+	if c.Positions > 0 {
+		p.LPositions = c.Positions
 	}
 	if c.HeadWidth != 0 || f.headWidth != 0 {
 		p.HeadWidth = c.size()

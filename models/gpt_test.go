@@ -280,7 +280,7 @@ func TestGPTRefuses(t *testing.T) {
 		{func(c *GPTConfig) { c.Blocks = "bert" }, `unknown --blocks "bert"`},
 		{func(c *GPTConfig) { c.Texts = 0 }, "--batch is 0"},
 		{func(c *GPTConfig) { c.Length = 1 }, "--length is 1"},
-		{func(c *GPTConfig) { c.Length = 64 }, "--length is 64: want the 32 learned positions"},
+		{func(c *GPTConfig) { c.Length = 64 }, "--length is 64: want the 32 positions"},
 		{func(c *GPTConfig) { c.Layers = 0 }, "--depth is 0"},
 		{func(c *GPTConfig) { c.Heads, c.KeyHeads = 5, 5 }, "multiple of the 5 heads"},
 		{func(c *GPTConfig) { c.Blocks, c.KeyHeads = LlamaBlocks, 3 }, "multiple of the 3 of keys"},

@@ -66,7 +66,7 @@ func isRegular(dir, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// OpenPublic finds out what is in a public checkpoint of GPT-2 or LLaMA: its directory,
+// OpenPublic finds out what is in a public checkpoint of a decoder: its directory,
 // or the file of its weights. The weights themselves are read by [Public.Load]. What it says
 // of a network that models.GPT does not build, in config.json or by tensors that this has
 // not, is refused by its name. Errors are *[ErrCheckpoint]s.

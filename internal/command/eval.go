@@ -18,6 +18,7 @@ type evalCmd struct {
 
 	Data        location `group:"data" placeholder:"SPEC"`
 	EvalBatches count    `group:"data" placeholder:"N"`
+	Length      count    `group:"model" placeholder:"TOKENS"`
 	Strict      bool     `group:"data"`
 	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 
@@ -33,10 +34,11 @@ func (evalCmd) Help() string {
 data that it was trained on only what was held out is evaluated, and then the
 numbers are those that train printed at its end; other data is evaluated as a
 whole. Of pictures it counts what each class was taken for, and how often. The
-plan has no gradients and no optimizer to keep. A public checkpoint of GPT-2 or
-LLaMA, as gomem export writes and gomem predict reads it, is evaluated on the
-text of --data: documents as they are, in windows as long as the model reads,
-2,048 tokens at most, in which each token is predicted from those before it.`
+plan has no gradients and no optimizer to keep. A public checkpoint of GPT-2,
+LLaMA, Mistral or Qwen, as gomem export writes and gomem predict reads it, is
+evaluated on the text of --data: documents as they are, in windows as long as
+the model reads, 2,048 tokens at most unless --length says more, in which each
+token is predicted from those before it.`
 }
 
 func (evalCmd) examples() string {
@@ -84,6 +86,9 @@ func (c *evalCmd) Run(ctx context.Context, e *env) error {
 	}
 	if x.flags.evaluates() && x.kind.name == networks {
 		return x.unusable("there is no loss to evaluate: give what gomem train made of it")
+	}
+	if err := x.lengthen(c.Length); err != nil {
+		return err
 	}
 	if x.public != nil {
 		return c.public(ctx, e, x)

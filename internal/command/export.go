@@ -21,7 +21,7 @@ type exportCmd struct {
 
 // Help is the long help.
 func (exportCmd) Help() string {
-	return `Writes a checkpoint of gpt as others publish GPT-2 and LLaMA: a directory with
+	return `Writes a checkpoint of gpt as others publish such networks: a directory with
 model.safetensors, config.json and tokenizer.json, which the libraries of Hugging
 Face read, and gomem predict. There is no optimizer in it.
 

@@ -118,6 +118,7 @@ func (c *fitCmd) unsaid(q quantity) error {
 	for _, o := range []option{
 		{q.name, *q.field(&c.modelFlags) > 0},
 		{"blocks", q.name == "depth" && c.Model == "resnet" && c.Blocks != ""},
+		{"network", q.name == "depth" && c.Network != ""},
 	} {
 		if o.given {
 			return usagef("--%s is what --max %s looks for: leave one of them out", o.name, q.name)

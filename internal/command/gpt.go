@@ -76,22 +76,24 @@ func (f modelFlags) gpt() (models.GPTConfig, error) {
 		}
 	}
 	p, err := publishedNetwork(f.Network)
-	if err != nil {
-		return models.GPTConfig{}, usagef("--network %s: %w", f.Network, err)
-	}
-	return p.GPTConfig, nil
+	return p.GPTConfig, err
 }
 
 // publishedNetwork reads the config.json that is at a path, or in a directory there.
-func publishedNetwork(path string) (models.Published, error) {
+func publishedNetwork(path string) (p models.Published, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "config.json")
 	}
 	text, err := regular.ReadFile(path)
 	if err != nil {
-		return models.Published{}, data.Remedied(err)
+		err = data.Remedied(err)
+	} else {
+		p, err = models.ParsePublished(text)
 	}
-	return models.ParsePublished(text)
+	if err != nil {
+		return p, usagef("--network %s: %w", path, err)
+	}
+	return p, nil
 }
 
 // kept is what a checkpoint keeps of a network that is a file's: what the file says of it, in one

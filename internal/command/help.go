@@ -172,7 +172,7 @@ train --steps
     Begin a new run with the weights of a checkpoint, of another model or of another
     program: those whose names and shapes are this model's, with a report of what was
     taken, missing and left over. A directory stands for its newest checkpoint. A public
-    checkpoint of GPT-2 or LLaMA has to be of the network that the run trains.
+    checkpoint has to be of the network that the run trains: see --network.
 --rename
     File of names for --init: on each line theirs, and after a space ours; a * in theirs
     stands for any characters, which go where ours has one. A line that applies to

@@ -30,6 +30,10 @@ func TestNetworkOfAFile(t *testing.T) {
 	succeed(t, "train", "--resume", "run", "--steps", "3")
 	succeed(t, "train", "--resume", "run", "--steps", "4", "--network", "theirs/config.json")
 	for args, says := range map[string]string{
+		"train --resume run --steps 5 --network none.json": "none.json: no such file",
+		"fit --model gpt --network theirs --max depth":     "--network is what --max depth looks",
+		"plan --model gpt --network .":                     "config.json: no such file",
+		"plan --model gpt --network theirs --length 65":    "want the 64 positions",
 		"train --resume run --steps 5 --network other.json": "was made with another network than " +
 			"that of other.json",
 		"plan --model gpt --network none":                   "none: no such file",
@@ -47,6 +51,25 @@ func TestNetworkOfAFile(t *testing.T) {
 		}
 	}
 	succeed(t, "export", "--from", "run", "ours")
+	if text, err := os.ReadFile("ours/config.json"); err != nil ||
+		!strings.Contains(string(text), `"max_position_embeddings": 64`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	long := evaluation(t, "--from", "ours", "--data", "text:pairs.tsv", "--length", "64")
+	if short := evaluation(t, "--from", "ours", "--data", "text:pairs.tsv", "--length",
+		"2"); short["loss"] == long["loss"] || short["units"] != long["units"] {
+		t.Errorf("in windows of 2 tokens %v, of 64 %v", short, long)
+	}
+	for args, says := range map[string]string{
+		"eval --from ours --data text:pairs.tsv --length 65": "want the 64 positions",
+		"predict --from ours --length 65 pairs.tsv":          "want the 64 positions",
+		"predict --from run --length 9 pairs.tsv":            "--length does nothing for a run",
+	} {
+		if o := invoke(t, strings.Fields(args)...); o.status == exitOK ||
+			!strings.Contains(o.stderr, says) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v", args, o)
+		}
+	}
 	succeed(t, "train", "--model", "gpt", "--network", "ours", "--init", "ours", "--data",
 		"text:pairs.tsv", "--batch", "2", "--length", "16", "--steps", "1")
 	write(t, "a.txt", "the number")

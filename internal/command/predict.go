@@ -18,6 +18,7 @@ type predictCmd struct {
 	Inputs []string `arg:"" optional:"" name:"input" help:"Files, directories of them, or -."`
 
 	Axis        axes     `group:"model" placeholder:"NAME=N"`
+	Length      count    `group:"model" placeholder:"TOKENS"`
 	Batch       count    `group:"run" placeholder:"N" default:"8"`
 	Beam        count    `group:"run" placeholder:"N"`
 	Penalty     *float64 `name:"length-penalty" group:"run" placeholder:"A"`
@@ -73,7 +74,7 @@ func (c *predictCmd) given() []option {
 		{"beam", c.Beam > 0}, {"length-penalty", c.Penalty != nil}, {"top", c.Top > 0},
 		{"samples", c.Samples > 0}, {"out", c.Out != ""}, {"tokens", c.Tokens > 0},
 		{"temperature", c.Temperature != nil}, {"top-k", c.TopK > 0}, {"top-p", c.TopP != nil},
-		{"seed", c.Seed != nil}, {"axis", c.Axis != ""},
+		{"seed", c.Seed != nil}, {"axis", c.Axis != ""}, {"length", c.Length > 0},
 	}
 }
 
@@ -96,7 +97,8 @@ func preparers() map[string]preparer {
 		"deepspeech": {[]string{"beam"}, transcription},
 		"wgan":       {[]string{"samples", "out", "seed"}, drawing},
 		networks:     {[]string{"axis", "out"}, application},
-		"gpt":        {[]string{"tokens", "temperature", "top-k", "top-p", "seed"}, continuation},
+		"gpt": {[]string{"tokens", "temperature", "top-k", "top-p", "seed", "length"},
+			continuation},
 	}
 }
 

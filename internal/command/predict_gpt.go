@@ -27,6 +27,9 @@ type continued struct {
 // continuation is the task of a model that continues texts: every input is one.
 func continuation(_ context.Context, e *env, c *predictCmd, x checkpointed) (*task, error) {
 	o, err := c.sampling()
+	if err == nil {
+		err = x.lengthen(c.Length)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +82,22 @@ func (c *predictCmd) sampling() (predict.Sampling, error) {
 		return o, usagef("--temperature 0 draws nothing: leave out --top-k, --top-p and --seed")
 	}
 	return o, nil
+}
+
+// lengthen has a public checkpoint's network read so many tokens at a time, if that is asked for.
+func (x checkpointed) lengthen(tokens count) error {
+	switch {
+	case tokens == 0:
+		return nil
+	case x.public == nil:
+		return usagef("--length does nothing for a run, which reads as many tokens as it was " +
+			"trained with: leave it out")
+	}
+	x.public.Config.Length = int(tokens)
+	if err := x.public.Config.Validate(); err != nil {
+		return usagef("%w", err)
+	}
+	return nil
 }
 
 // continuer is the decoder of a model that continues texts.

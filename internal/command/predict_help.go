@@ -27,6 +27,12 @@ predict --samples
     each (default samples.png). onnx: an .npz file of the outputs, by their names.
 export --onnx
     File to write the network of a run of --model onnx:FILE to, with the run's weights.
+predict --length
+    Of a public checkpoint: the tokens that are read at a time, at most (default 2,048, or as
+    many as the model has positions for, if those are fewer).
+eval --length
+    Of a public checkpoint: the tokens that are read at a time, at most (default 2,048, or as
+    many as the model has positions for, if those are fewer).
 predict --tokens
     moe, transformer: tokens of a translation, at most; gpt: tokens to write (default: as
     many as there is room for).

@@ -110,6 +110,11 @@ func (c *trainCmd) agree(given map[string]bool, x checkpointed, run *trainCmd) e
 	if run.Vocabulary > 0 && own.Vocabulary > run.Vocabulary {
 		own.Vocabulary = run.Vocabulary
 	}
+	if given["network"] {
+		if _, err := publishedNetwork(c.Network); err != nil {
+			return err
+		}
+	}
 	have, kept := own.settings(), run.settings()
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		if given[name] && have[name] != kept[name] && name == "network" {
