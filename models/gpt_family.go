@@ -192,8 +192,9 @@ func (m *members) layerTypes(c *GPTConfig) {
 	if from < 0 {
 		from = len(kinds)
 		c.Window, c.WindowFrom = 0, 0
-	} else {
-		c.WindowFrom = from
+	} else if c.WindowFrom = from; len(kinds) != c.Layers {
+		m.fail(fmt.Errorf("layer_types has %d layers: want %d, as num_hidden_layers says",
+			len(kinds), c.Layers))
 	}
 	for i, kind := range kinds {
 		switch {
