@@ -33,6 +33,10 @@ def attend(q, k, v, past):
     groups = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
     n, keys = q.shape[2], k.shape[2]
+    if hasattr(F, "scaled_dot_product_attention"):
+        seen = None if n in (1, keys) else torch.ones(n, keys, dtype=torch.bool).tril(keys - n)
+        y = F.scaled_dot_product_attention(q, k, v, seen, is_causal=n == keys)
+        return y.transpose(1, 2).flatten(2)
     hidden = torch.ones(n, keys, dtype=torch.bool).triu(1 + keys - n)
     logits = (q @ k.transpose(2, 3) / math.sqrt(q.shape[3])).masked_fill(hidden, -math.inf)
     return (logits.softmax(-1) @ v).transpose(1, 2).flatten(2)
@@ -300,9 +304,33 @@ def train(directory, tokens, targets, steps, rate, decay):
     return {"losses": losses, "seconds": seconds, "peak": peak()}
 
 
+def attention(length, heads, size, rounds):
+    """Causal attention and its gradients, of numbers that the other side has too."""
+    def numbers(which):
+        i = torch.arange(length * heads * size)
+        x = ((i * (7 + 2 * which) + which) % 97).float() / 48 - 1
+        return x.view(1, length, heads, size).transpose(1, 2)
+
+    q, k, v = (numbers(i).requires_grad_() for i in range(3))
+    d, forward, backward = numbers(3), [], []
+    for _ in range(rounds):
+        with torch.no_grad():
+            start = time.perf_counter()
+            F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            forward.append(time.perf_counter() - start)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        start = time.perf_counter()
+        grads = torch.autograd.grad(y, (q, k, v), d)
+        backward.append(time.perf_counter() - start)
+    return {"forward": sorted(forward)[rounds // 2], "backward": sorted(backward)[rounds // 2],
+            "squares": y.double().square().sum().item(),
+            "gradSquares": sum(g.double().square().sum().item() for g in grads)}
+
+
 def answer(line):
     request = json.loads(line)
-    do = {"make": make, "evaluate": evaluate, "generate": generate, "train": train}[request.pop("do")]
+    do = {"make": make, "evaluate": evaluate, "generate": generate, "train": train,
+          "attention": attention}[request.pop("do")]
     torch.set_num_threads(request.pop("threads", 1))
     return do(**request)
 

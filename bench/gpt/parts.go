@@ -44,6 +44,7 @@ func parts() []part {
 		{"stream", continuation{"LLaMA", "Continuing a text with 1.1 billion parameters",
 			256 << 20, 24, 128}.run},
 		{"train", training},
+		{"attention", attentions},
 	}
 }
 
