@@ -23,7 +23,7 @@ type rule struct {
 var dependencies = []rule{
 	{[]string{"plan/space", "graph/tensor", "internal/chart", "internal/count",
 		"internal/fit", "internal/grid", "internal/invariants", "internal/legible", "internal/libm",
-		"internal/longtest", "internal/regular"}, []string{""},
+		"internal/longtest", "internal/quant", "internal/regular"}, []string{""},
 		"the vocabulary imports nothing of ours"},
 	{[]string{"internal/arena"}, []string{"graph/tensor", "graph"},
 		"packing knows rectangles, not tensors"},
