@@ -179,11 +179,12 @@ type Options struct {
 	Device             string // "" is CPU
 	Threads            int    // threads of a kernel; 0 means one for every processor
 	CopyBytesPerSecond int64  // speed of each copy engine; 0 means as fast as memory
-	// CUDAGraphs has a GPU's launches between two waits captured in the second step and launched
-	// as one graph from then on, unless Trace is told of each. Graphs take some memory of the GPU
-	// that no budget counts; what cannot be captured is launched as without.
-	CUDAGraphs bool
-	Disk       string // directory of the file that is CPU's disk, if it has one
+	// NoCUDAGraphs has every operation launched by itself on a GPU. Otherwise the launches between
+	// two waits are captured in the second step and launched as one graph from then on, unless
+	// Trace is told of each or data says what runs. Graphs take some memory of the GPU that no
+	// budget counts; where there is none left, operations are launched as without.
+	NoCUDAGraphs bool
+	Disk         string // directory of the file that is CPU's disk, if it has one
 	// Network carries the exchanges of the graph's Sends and Awaits between the workers of
 	// a job, each of which has a session of its own; nil if there is one worker, which
 	// awaits what it has sent.
@@ -263,9 +264,9 @@ func (o Options) Validate() error {
 	case o.Precision == precision.TF32 && (o.Device == "" || o.Device == CPU):
 		return fmt.Errorf("precision %s: the processor has no such products; want device %s",
 			o.Precision, CUDA)
-	case o.CUDAGraphs && !gpu:
-		return fmt.Errorf("device %s has no CUDA graphs; want device %s", cmp.Or(o.Device, CPU),
-			CUDA)
+	case o.NoCUDAGraphs && !gpu:
+		return fmt.Errorf("device %s has no CUDA graphs to do without; want device %s",
+			cmp.Or(o.Device, CPU), CUDA)
 	case gpu && o.CopyBytesPerSecond > 0:
 		return fmt.Errorf("device %s: the speed of its copies is its own", o.Device)
 	case gpu && o.DeviceBytes > 0 && o.DeviceBytes <= o.workspace():

@@ -80,7 +80,7 @@ func TestEmulated(t *testing.T) {
 		}
 	}
 	for phase, want := range map[string]string{"models": "moe in f32 under none by gomem; ",
-		"precisions": "transformer in bf16 under 33408 KiB by gomem, CUDA graphs."} {
+		"precisions": "transformer in bf16 under 33408 KiB by gomem, one by one."} {
 		text, err := printed(t, "-emulate", "-seconds", "1e-9", phase)
 		if err != nil || !strings.Contains(text, want) {
 			t.Errorf("%s without time: %v, %s", phase, err, text)

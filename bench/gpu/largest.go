@@ -95,7 +95,7 @@ func (b *bench) grow(ctx context.Context, g growing, l limits) error {
 	if err != nil {
 		return err
 	}
-	r, err := trained(ctx, c, l, precision.F32, steps{warm: 1, least: 1, most: 2, seconds: 1})
+	r, err := trained(ctx, c, l, precision.F32, steps{warm: 2, least: 1, most: 2, seconds: 1})
 	if err != nil {
 		return fmt.Errorf("%s with %d %s: %w", g.name, answer.Most, g.what, err)
 	}

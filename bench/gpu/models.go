@@ -16,8 +16,8 @@ import (
 // variants are PyTorch's ways to need less memory, the plain one first: peer.py has them.
 var variants = []string{"eager", "save_on_cpu", "checkpoint", "fsdp_offload"}
 
-// own are gomem's sides: as it is, and with --cuda-graphs.
-var own = []string{"gomem", "gomem, CUDA graphs"}
+// own are gomem's sides: as it is, and with --no-cuda-graphs.
+var own = []string{"gomem", "gomem, one by one"}
 
 // caps are the limits of memory: none, and 12 GiB of the GPU's with 64 GiB of the host's.
 func (b *bench) caps() []limits {
@@ -115,9 +115,7 @@ func (b *bench) compare(ctx context.Context, c config, l limits,
 		var err error
 		if i < len(own) {
 			n := b.steps()
-			if n.graphs = i > 0; n.graphs {
-				n.warm = max(n.warm, 2) // in the second they are captured
-			}
+			n.eager = i > 0
 			r, err = trained(ctx, c, l, in, n)
 		} else {
 			r, err = b.peer(ctx, c, l, in, side)

@@ -32,12 +32,13 @@ type result struct {
 	Refused    string  // why there was no step
 }
 
-// steps are how many steps are counted at least and at most, after those that warm up, how
-// long they may take, and whether their launches are replayed as CUDA graphs.
+// steps are how many steps are counted at least and at most, after those that warm up, how long
+// they may take, and whether operations are launched one by one, rather than as CUDA graphs. In the
+// second step they are captured.
 type steps struct {
 	warm, least, most int
 	seconds           float64
-	graphs            bool
+	eager             bool
 }
 
 // options are those of gomem's side.
@@ -56,7 +57,7 @@ func trained(ctx context.Context, c config, l limits, in precision.Precision, n 
 	}
 	r.Parameters = parameters(m)
 	o := l.options(in)
-	o.CUDAGraphs = n.graphs
+	o.NoCUDAGraphs = n.eager
 	p, err := gomem.Plan(ctx, m.Graph, o, training(m))
 	if e, ok := errors.AsType[*planner.ErrOutOfMemory](err); ok {
 		r.Refused = fmt.Sprintf("needs %s MiB", mib(e.Need))
@@ -65,8 +66,8 @@ func trained(ctx context.Context, c config, l limits, in precision.Precision, n 
 	if err != nil {
 		return r, err
 	}
-	if err := r.open(ctx, p, o, m, n); err != nil || l.device == 0 || n.graphs {
-		return r, err // what is traced is not replayed
+	if err := r.open(ctx, p, o, m, n); err != nil || l.device == 0 || n.eager {
+		return r, err
 	}
 	return r, r.trace(ctx, p, o, m, n.least)
 }

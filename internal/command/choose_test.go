@@ -171,7 +171,7 @@ func TestGPUFails(t *testing.T) {
 	if o.status != exitOK || !strings.Contains(o.stderr, made) {
 		t.Errorf("on the processor: %+v", o)
 	}
-	o = run("--steps", "4", "--resume", "run", "--cuda-graphs", "--json")
+	o = run("--steps", "4", "--resume", "run", "--no-cuda-graphs", "--json")
 	_, want := trainLines(t, whole.stdout)
 	_, got := trainLines(t, o.stdout)
 	if o.status != exitOK || o.stderr != "" || got["weights_sha256"] != want["weights_sha256"] {

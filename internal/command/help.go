@@ -375,10 +375,10 @@ devices --profile
 --copy-gbps
     Slow each copy engine down to so many gigabytes (1e9 bytes) a second, to study a
     slower link.
---cuda-graphs
-    On a GPU, capture the launches between two waits in the second step, and launch them as
-    one CUDA graph from then on. Results are the same; graphs take some memory of the GPU that
-    no budget counts.
+--no-cuda-graphs
+    On a GPU, launch every operation by itself. Otherwise the launches between two waits are
+    captured in the second step, and are one CUDA graph from then on, unless they are traced.
+    Results are the same; graphs take some memory of the GPU that no budget counts.
 --dump
     Write the plan of a training step to a file, as text: every slot, every step.
 --dump-pass

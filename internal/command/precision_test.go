@@ -21,8 +21,8 @@ func TestPrecisionFlags(t *testing.T) {
 		{"plan --size s512 --precision fp16", "scaled"},
 		{"train --size s512 --data tsv:pairs.tsv --steps 1 --precision tf32",
 			"precision tf32: the processor has no such products"},
-		{"train --size s512 --data tsv:pairs.tsv --steps 1 --cuda-graphs --device cpu",
-			"device cpu has no CUDA graphs; want device cuda"},
+		{"train --size s512 --data tsv:pairs.tsv --steps 1 --no-cuda-graphs --device cpu",
+			"device cpu has no CUDA graphs to do without; want device cuda"},
 		{"plan --size s512 --precision tf32", "precision tf32: "},
 		{"profile --size s512 --precision tf32", "precision tf32: "},
 	} {

@@ -41,17 +41,17 @@ func open(t testing.TB, o cuda.Options) *cuda.Device {
 }
 
 // TestDevice: what all devices must do, the GPU does too, whatever pauses streams make and in
-// whatever order threads run, with graphs, too.
+// whatever order threads run, with graphs and without.
 func TestDevice(t *testing.T) {
 	for _, c := range []struct{ name, order, jitter string }{
 		{"plain", "0", "0"}, {"jitter", "1", "50"}, {"scattered", "2", "0"},
-		{"replaying", "0", "50"}} {
+		{"one by one", "0", "50"}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("EMU_ORDER", c.order)
 			t.Setenv("EMU_JITTER_US", c.jitter)
 			devicetest.Run(t, func(t *testing.T) device.Device {
 				o := options(t, devicetest.Source)
-				o.Replay = c.name == "replaying"
+				o.Eager = c.name == "one by one"
 				d, err := cuda.Open(o)
 				if err != nil {
 					t.Fatal(err)

@@ -34,10 +34,11 @@ type Options struct {
 	Chunk     int64 // bytes that are copied at once; 0 is 8 MiB
 	Workspace int64 // bytes of a compute stream's workspace; 0 is Workspace
 	TF32      bool  // matrix products round their operands to 10 bits behind the point
-	// Replay has what a compute stream is given at once captured the second time, and launched
-	// as one graph from then on. Graphs take memory of the GPU that is not counted.
-	Replay bool
-	Logger *slog.Logger // told of what could not be captured; nil logs nothing
+	// Eager has every task given to the GPU by itself. Otherwise what a compute stream is given at
+	// once is captured the second time, and launched as one graph from then on, unless there is a
+	// Listener. Graphs take memory of the GPU that is not counted.
+	Eager  bool
+	Logger *slog.Logger // told of what is not captured; nil logs nothing
 }
 
 // workspace is that of a compute stream.
@@ -96,6 +97,9 @@ func Open(o Options) (*Device, error) {
 			err = errors.Join(err, d.gpu.Close())
 		}
 		return nil, fmt.Errorf("cuda device: %w", err)
+	}
+	if o.Listener != nil {
+		o.forbidden("a trace is told of each")
 	}
 	d.issuer.Go(d.issue)
 	return d, nil

@@ -54,13 +54,15 @@
 //
 // # Graphs
 //
-// With [Options].Replay what a compute stream is given at once, the launches between two waits of
-// a plan, is captured the second time it is given, and launched as one CUDA graph from then on. A
+// What a compute stream is given at once, the launches between two waits of a plan, is captured
+// the second time it is given, and launched as one CUDA graph from then on. A
 // task's calls have all that they say settled when it is made, and what differs from step to step
 // is data that is copied to fixed addresses; so a graph is good for all steps, and waits stay
-// outside of it. Waits are few where much is computed at once, so it is for networks of many small
-// kernels. It is off by default: the driver takes memory of the GPU for graphs and tells nobody
-// how much. What cannot be captured is given as before, and a tasks' listener is told of each.
+// outside of it. It is what networks of many small kernels are quicker by. The driver takes memory
+// of the GPU for graphs, beside the plan's; where it has none, and where it captures otherwise
+// nothing, tasks are given one by one, as they are with [Options].Eager, where a listener is told
+// of each, and where data says what runs. The log says which and why, and how much less memory was
+// free after graphs were made.
 //
 // # Errors
 //

@@ -66,9 +66,17 @@ func (s *stream) do(c command) bool {
 
 // run issues tasks until there is an error, on any stream.
 func (s *stream) run(tasks []device.Task) {
-	if s.replay(tasks) {
-		return
+	for len(tasks) > 0 && !s.device.fault.Failed() {
+		n, graph := s.together(tasks)
+		if !graph || !s.replay(tasks[:n]) {
+			s.each(tasks[:n])
+		}
+		tasks = tasks[n:]
 	}
+}
+
+// each issues tasks one by one.
+func (s *stream) each(tasks []device.Task) {
 	for _, given := range tasks {
 		if s.device.fault.Failed() {
 			return

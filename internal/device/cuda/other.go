@@ -22,8 +22,8 @@ type Options struct {
 	Dirs     []string       // where libraries are looked for first
 	Cache    string         // folder of compiled kernels; "" is the user's
 	TF32     bool           // matrix products round their operands
-	Replay   bool           // launches are captured and launched as graphs
-	Logger   *slog.Logger   // told of what could not be captured; nil logs nothing
+	Eager    bool           // launches are not captured and launched as graphs
+	Logger   *slog.Logger   // told of what is not captured; nil logs nothing
 }
 
 // ErrLeftOut says that this binary cannot drive GPUs.

@@ -3,7 +3,9 @@
 package cuda
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"slices"
 
 	"github.com/gomem/gomem/internal/device"
@@ -21,17 +23,14 @@ type segment struct {
 }
 
 // replays counts what became of segments.
-type replays struct{ graphs, replayed, refused int }
+type replays struct {
+	graphs, replayed, refused int
+	bytes                     int64 // less of the GPU's memory was free after them than before
+}
 
 // replay gives the GPU a segment's graph instead of its tasks, one after the other, where there is
-// one or can be: not at first, when libraries and the driver may load what tasks are made of, and
-// not where somebody listens to each of them.
+// one or can be: not at first, when libraries and the driver may load what tasks are made of.
 func (s *stream) replay(tasks []device.Task) bool {
-	o := &s.device.options
-	if !o.Replay || o.Listener != nil || s.place.engine != space.Compute ||
-		s.device.fault.Failed() || !s.several(tasks) {
-		return false
-	}
 	first := tasks[0].(*task)
 	g := s.segments[first]
 	if g == nil || !slices.Equal(g.tasks, tasks) {
@@ -54,17 +53,32 @@ func (s *stream) replay(tasks []device.Task) bool {
 	return true
 }
 
-// several reports whether tasks are this stream's, the same calls every time, and more than one.
-func (s *stream) several(tasks []device.Task) bool {
+// together is how many of the tasks, the first and those after it, are given at once, and whether
+// they can be a graph: they are this stream's, the same calls every time, and more than one.
+func (s *stream) together(tasks []device.Task) (n int, graph bool) {
+	if !s.device.options.graphs() || s.place.engine != space.Compute {
+		return len(tasks), false
+	}
 	calls := 0
 	for _, given := range tasks {
 		t, ok := given.(*task)
 		if !ok || t.place != s.place || t.looks {
-			return false
+			break
 		}
-		calls += len(t.parts)
+		n, calls = n+1, calls+len(t.parts)
 	}
-	return calls > 1
+	return max(n, 1), calls > 1
+}
+
+// graphs reports whether tasks are given as graphs where they can be: not where somebody listens to
+// each of them.
+func (o *Options) graphs() bool { return !o.Eager && o.Listener == nil }
+
+// forbidden logs what is given one by one though it need not have been, if anything is, and why.
+func (o *Options) forbidden(why string, args ...any) {
+	if o.Logger != nil && !o.Eager {
+		o.Logger.Info("cuda graphs: launches are given one by one: "+why, args...)
+	}
 }
 
 // capture makes a segment's graph. Where that fails, its tasks are given one by one from then on.
@@ -72,7 +86,11 @@ func (s *stream) capture(g *segment) bool {
 	if g.eager {
 		return false
 	}
-	var err error
+	free, err := s.spare()
+	if err != nil {
+		s.fail(err)
+		return false
+	}
 	g.graph, err = s.cu.Capture(func() error {
 		for _, t := range g.tasks {
 			if err := t.(*task).give(s); err != nil {
@@ -83,6 +101,10 @@ func (s *stream) capture(g *segment) bool {
 	})
 	if err == nil {
 		s.replays.graphs++
+		left, err := s.spare()
+		if s.replays.bytes += free - left; err != nil {
+			s.fail(err)
+		}
 		return true
 	}
 	g.graph, g.eager = nil, true
@@ -92,6 +114,16 @@ func (s *stream) capture(g *segment) bool {
 			"stream", s.name, "error", err)
 	}
 	return false
+}
+
+// spare is how much of the GPU's memory is, if somebody reads what graphs take of it.
+func (s *stream) spare() (int64, error) {
+	log := s.device.options.Logger
+	if log == nil || !log.Enabled(context.Background(), slog.LevelDebug) {
+		return 0, nil
+	}
+	free, _, err := s.device.gpu.Free()
+	return free, err
 }
 
 // forget ends a segment, if there is one.
@@ -113,7 +145,7 @@ func (s *stream) closeGraphs() error {
 	}
 	if log := s.device.options.Logger; log != nil && len(s.segments) > 0 {
 		log.Debug("cuda graphs", "stream", s.name, "graphs", s.replays.graphs,
-			"replayed", s.replays.replayed, "refused", s.replays.refused)
+			"replayed", s.replays.replayed, "refused", s.replays.refused, "bytes", s.replays.bytes)
 	}
 	return errors.Join(errs...)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/executor/trace"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/device/cuda"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
@@ -42,11 +43,10 @@ func (r *rig) more(y device.Operand, calls int, x float32) device.Task {
 	return task
 }
 
-// replaying is a rig that replays, and what it logs.
+// replaying is a rig that replays unless it is told otherwise, and what it logs.
 func replaying(t *testing.T, change func(*cuda.Options)) (*rig, *bytes.Buffer) {
 	var log bytes.Buffer
 	o := options(t, counting)
-	o.Replay = true
 	o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if change != nil {
 		change(&o)
@@ -106,7 +106,45 @@ func TestReplay(t *testing.T) {
 		give(b)    // the same in one task
 	}
 	give(a, c) // another run that begins alike: eager again
-	if got := r.after(log); got != "graphs=2 replayed=4 refused=0" {
+	if got := r.after(log); got != "graphs=2 replayed=4 refused=0 bytes=20480" {
+		t.Error(log)
+	}
+}
+
+// TestReplayAround: what looks at data is given by itself, and the log says so; what comes before
+// and after it in a run is given as graphs.
+func TestReplayAround(t *testing.T) {
+	r, log := replaying(t, nil)
+	y, n := f32(r.near, 256, 1), f32(r.near, 512, 1)
+	n.Type.DType = tensor.I32
+	r.write(y, []float32{0})
+	do := func(c *kernels.Call) ([]kernels.Command, error) {
+		return []kernels.Command{kernels.Branch{Addr: c.In[0].Addr, Type: tensor.I32,
+			Lists:  [][]kernels.Command{{kernels.Fill{Addr: c.In[1].Addr, Words: 1}}},
+			Choose: func(n int32) (lo, hi int, err error) { return 0, int(n), nil }}}, nil
+	}
+	look, err := r.Launch(device.Launch{Engine: space.Compute, Name: "loop", What: "while",
+		Op: commands{&do}, In: []device.Operand{n, y}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, want := r.more(y, 2, 1), r.more(y, 3, 3), float32(0)
+	for i := range 4 {
+		times := float32(i % 2) // of the fill
+		r.write(n, []float32{times})
+		r.compute.Run(a, look, b)
+		if err := r.compute.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if want = 2*(2*want+1) + 1; times > 0 {
+			want = 0
+		}
+		if want = 2*(2*(2*want+3)+3) + 3; r.read(y)[0] != want {
+			t.Fatalf("time %d: %v, want %v", i, r.read(y)[0], want)
+		}
+	}
+	if got := r.after(log); got != "graphs=2 replayed=6 refused=0 bytes=20480" ||
+		!strings.Contains(log.String(), `data says what runs" operation=while name=loop`) {
 		t.Error(log)
 	}
 }
@@ -119,12 +157,13 @@ func TestNoReplay(t *testing.T) {
 		"task":   {"work", "", `"more 1 (test): kernel test_more: cuLaunchKernel: CUDA_ERROR`},
 		"memory": {"", fmt.Sprint(1<<20 + 1<<16 + 4096), "OUT_OF_MEMORY"},
 		"trace":  {},
+		"eager":  {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("EMU_CAPTURE", c.refuse)
 			t.Setenv("EMU_MEM", c.memory)
 			r, log := replaying(t, func(o *cuda.Options) {
-				if c.want == "" {
+				if o.Eager = name == "eager"; name == "trace" {
 					o.Listener = (&trace.Recorder{}).Listen
 				}
 			})
@@ -143,10 +182,11 @@ func TestNoReplay(t *testing.T) {
 			}
 			last := r.after(log)
 			switch n := strings.Count(log.String(), "level=WARN"); {
-			case c.want == "" && log.Len() > 0:
+			case c.want == "" && (n > 0 || last != "" || name == "trace" !=
+				strings.Contains(log.String(), "given one by one: a trace is told of each")):
 				t.Error(log)
 			case c.want != "" && (n != 1 || !strings.Contains(log.String(), c.want) ||
-				last != "graphs=0 replayed=0 refused=2"):
+				last != "graphs=0 replayed=0 refused=2 bytes=0"):
 				t.Error(log)
 			}
 		})

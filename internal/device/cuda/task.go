@@ -98,6 +98,9 @@ func (d *Device) launch(p *place, l device.Launch) (device.Task, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s of %v: %w", l.What, types(l.In), err)
 	}
+	if t.looks {
+		d.options.forbidden("data says what runs", "operation", l.What, "name", l.Name)
+	}
 	return t, nil
 }
 

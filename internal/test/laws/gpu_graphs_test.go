@@ -31,13 +31,14 @@ func TestCUDAGraphsOnGPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := gomem.Options{Policy: planner.Thesis, Device: gomem.CUDA, Partition: 20}
+			o := gomem.Options{Policy: planner.Thesis, Device: gomem.CUDA, Partition: 20,
+				NoCUDAGraphs: true}
 			want, err := lossesOf(m, o, steps)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var log bytes.Buffer
-			o.CUDAGraphs = true
+			o.NoCUDAGraphs = false
 			o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
 				Level: slog.LevelDebug}))
 			got, err := lossesOf(m, o, steps)

@@ -154,8 +154,8 @@ func TestPerceptronOnGPU(t *testing.T) {
 	for _, c := range []struct{ order, jitter string }{{"0", "0"}, {"1", "300"}, {"2", "30"}} {
 		t.Setenv("EMU_ORDER", c.order)
 		t.Setenv("EMU_JITTER_US", c.jitter)
-		for _, o := range []gomem.Options{{}, {Partition: 2}, {NoFusion: true},
-			{Policy: planner.Auto, DeviceBytes: cuda.Workspace + 12000},
+		for _, o := range []gomem.Options{{}, {NoCUDAGraphs: true}, {Partition: 2},
+			{NoFusion: true}, {Policy: planner.Auto, DeviceBytes: cuda.Workspace + 12000},
 			{Partition: 3, Streams: 2}} {
 			o.Device, o.Threads = gomem.CUDA, 1
 			got, all, err := learnt(perceptron(), o, 10)
@@ -249,12 +249,12 @@ func TestGPUOptions(t *testing.T) {
 		}
 	}
 	for text, o := range map[string]gomem.Options{
-		"speed of its copies":  {Device: "cuda", CopyBytesPerSecond: 1},
-		"matrix products":      {Device: "cuda", DeviceBytes: 1 << 20},
-		"unknown device":       {Device: "cuda:x"},
-		"want device cuda":     {Precision: precision.TF32},
-		"no CUDA graphs; want": {Device: gomem.Null, CUDAGraphs: true},
-		"unknown precision":    {Precision: "f8"},
+		"speed of its copies":          {Device: "cuda", CopyBytesPerSecond: 1},
+		"matrix products":              {Device: "cuda", DeviceBytes: 1 << 20},
+		"unknown device":               {Device: "cuda:x"},
+		"want device cuda":             {Precision: precision.TF32},
+		"no CUDA graphs to do without": {Device: gomem.Null, NoCUDAGraphs: true},
+		"unknown precision":            {Precision: "f8"},
 	} {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%+v: %v", o, err)
@@ -343,7 +343,7 @@ func TestMissingWaitIsCaught(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o.CUDAGraphs = range []bool{false, true} {
+	for _, o.NoCUDAGraphs = range []bool{false, true} {
 		caught := false
 		for seed := 1; seed <= 5 && !caught; seed++ {
 			t.Setenv("EMU_SEED", strconv.Itoa(seed))
@@ -361,7 +361,7 @@ func TestMissingWaitIsCaught(t *testing.T) {
 			caught = err != nil || !slices.Equal(got, want)
 		}
 		if !caught {
-			t.Errorf("a missing wait makes no difference, graphs %v", o.CUDAGraphs)
+			t.Errorf("a missing wait makes no difference, one by one %v", o.NoCUDAGraphs)
 		}
 	}
 }
