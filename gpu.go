@@ -36,6 +36,7 @@ func GPU(device string) (number int, ok bool) {
 // GPUInfo describes a GPU and the libraries that drive it.
 type GPUInfo struct {
 	Name        string `json:"name"`
+	Bus         string `json:"pci_bus"` // its PCI address, as nvidia-smi shows it: "0000:3B:00.0"
 	Memory      int64  `json:"memory_bytes"`
 	Free        int64  `json:"free_bytes"`         // of Memory, for everybody
 	Capability  string `json:"compute_capability"` // "9.0"

@@ -27,12 +27,13 @@ func (b *bench) onGPU(f func(r *rig) error) error {
 	if r.GPU, err = d.Open(0); err != nil {
 		return err
 	}
-	unbind := r.Bind()
-	err = f(r)
-	for _, end := range slices.Backward(r.ends) {
-		err = errors.Join(err, end())
-	}
-	unbind()
+	err = r.Bound(func() error {
+		err := f(r)
+		for _, end := range slices.Backward(r.ends) {
+			err = errors.Join(err, end())
+		}
+		return err
+	})
 	return errors.Join(err, r.Close())
 }
 

@@ -30,7 +30,11 @@ func startGPU() (*host, error) {
 	if g.GPU, err = d.Open(0); err != nil {
 		return nil, err
 	}
-	defer g.Bind()()
+	unbind, err := g.Bind()
+	if err != nil {
+		return nil, err
+	}
+	defer unbind()
 	compiler, err := g.Compiler()
 	if err != nil {
 		return nil, err
@@ -67,15 +71,16 @@ func (g *realGPU) start() error {
 
 // run copies the memory to the GPU, runs a command and copies it back.
 func (g *realGPU) run(h *host, c cuda.Command) error {
-	defer g.Bind()()
-	window := h.memory[:cmp.Or(h.used, int64(len(h.memory)))]
-	if err := g.Write(h.address, window); err != nil {
-		return err
-	}
-	if err := g.give(c); err != nil {
-		return fmt.Errorf("%+v: %w", c, err)
-	}
-	return errors.Join(g.Sync(), g.Read(h.address, window))
+	return g.Bound(func() error {
+		window := h.memory[:cmp.Or(h.used, int64(len(h.memory)))]
+		if err := g.Write(h.address, window); err != nil {
+			return err
+		}
+		if err := g.give(c); err != nil {
+			return fmt.Errorf("%+v: %w", c, err)
+		}
+		return errors.Join(g.Sync(), g.Read(h.address, window))
+	})
 }
 
 func (g *realGPU) give(c cuda.Command) error {

@@ -161,9 +161,10 @@ func printGPUs(w io.Writer, list []deviceInfo) {
 	for _, d := range list {
 		line := ""
 		if g := d.GPU; g != nil {
-			line = fmt.Sprintf("%s: compute capability %s, %d multiprocessors, %d copy engines, "+
-				"%s free; driver of %s; %s; %s; %s. ", d.Name, g.Capability, g.Units,
-				g.CopyEngines, size(g.Free), g.Driver, cmp.Or(g.Compiler, "no NVRTC"),
+			line = fmt.Sprintf("%s at %s: compute capability %s, %d multiprocessors, "+
+				"%d copy engines, %s free; driver of %s; %s; %s; %s. ", d.Name, g.Bus,
+				g.Capability, g.Units, g.CopyEngines, size(g.Free), g.Driver,
+				cmp.Or(g.Compiler, "no NVRTC"),
 				products(g), g.Convolutions)
 		}
 		if l := d.Link; l != nil {

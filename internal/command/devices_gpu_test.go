@@ -11,7 +11,8 @@ import (
 func TestGPUsAreListed(t *testing.T) {
 	emulated(t)
 	for _, c := range []struct{ init, want string }{
-		{"0", "cuda: compute capability 9.0, 4 multiprocessors, 2 copy engines, 512"},
+		{"0", "cuda at 0000:3B:00.0: compute capability 9.0, 4 multiprocessors, 2 copy " +
+			"engines, 512"},
 		{"0", "cuBLAS 13.0.0 at "},
 		{"0", " each way at once, measured on 2"},
 		{"100", "cuda cannot be used: cuInit: CUDA_ERROR_NO_DEVICE (100)"},

@@ -32,7 +32,11 @@ func Convolves(o Options, list []kernels.Conv) (can []bool, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	defer g.Bind()()
+	unbind, err := g.Bind()
+	if err != nil {
+		return nil, err
+	}
+	defer unbind()
 	asks, err := dnn.Convolver(nil, 0, o.workspace())
 	if err != nil {
 		return nil, err

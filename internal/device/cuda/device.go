@@ -131,10 +131,7 @@ func (d *Device) open() error {
 }
 
 // bound calls a function on a thread where the GPU's context is current.
-func (d *Device) bound(f func() error) error {
-	defer d.gpu.Bind()()
-	return f()
-}
+func (d *Device) bound(f func() error) error { return d.gpu.Bound(f) }
 
 // Alloc makes a memory: of the GPU, of the host, pinned, or a file.
 func (d *Device) Alloc(s space.ID, bytes int64) (device.Memory, error) {

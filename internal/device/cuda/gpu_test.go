@@ -256,6 +256,8 @@ func TestUnusable(t *testing.T) {
 	}{
 		"no GPU": {func(o *cuda.Options) { o.GPU = 1 },
 			"cuda device: no GPU 1: the machine has 1"},
+		"no context": {func(*cuda.Options) { t.Setenv("EMU_UNBOUND", "1") },
+			"cuCtxSetCurrent: CUDA_ERROR_INVALID_CONTEXT"},
 		"no kernels": {func(o *cuda.Options) { o.Source = "nonsense;" },
 			"the kernels do not compile"},
 	} {
@@ -264,6 +266,7 @@ func TestUnusable(t *testing.T) {
 		if _, err := cuda.Open(o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
+		t.Setenv("EMU_UNBOUND", "")
 	}
 	t.Setenv("EMU_MEM", "4194304")
 	r := newRig(t, options(t, source))
@@ -355,7 +358,8 @@ func TestGPUs(t *testing.T) {
 	list, err := cuda.GPUs([]string{emu.Dir(t)})
 	if err != nil || len(list) != 1 || list[0].Name != "emulated" || list[0].Why != "" ||
 		list[0].Capability != "9.0" || list[0].Driver != "CUDA 13.0" ||
-		list[0].Compiler != "NVRTC 13.0" || list[0].Memory != 512<<20 {
+		list[0].Compiler != "NVRTC 13.0" || list[0].Memory != 512<<20 ||
+		list[0].Bus != "0000:3B:00.0" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	t.Setenv("EMU_INIT", "100")

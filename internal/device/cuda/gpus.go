@@ -72,15 +72,17 @@ func described(d *driver.Driver, number int) (info Info, err error) {
 		return Info{}, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	defer g.Bind()()
-	info = describe(g)
-	info.Free, _, err = g.Free()
+	err = g.Bound(func() (err error) {
+		info = describe(g)
+		info.Free, _, err = g.Free()
+		return err
+	})
 	return info, err
 }
 
 // describe says what a GPU is, and whether the libraries are there that it takes.
 func describe(g *driver.GPU) Info {
-	info := Info{Name: g.Name, Memory: g.Memory, Units: g.Units, CopyEngines: g.Copiers,
+	info := Info{Name: g.Name, Bus: g.Bus, Memory: g.Memory, Units: g.Units, CopyEngines: g.Copiers,
 		Capability: fmt.Sprintf("%d.%d", g.Capability/10, g.Capability%10), Driver: g.String()}
 	compiler, err1 := g.Compiler()
 	if err1 == nil {

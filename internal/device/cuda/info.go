@@ -5,6 +5,7 @@ import "errors"
 // Info describes a GPU and the libraries that drive it.
 type Info struct {
 	Name        string `json:"name"`
+	Bus         string `json:"pci_bus"` // its PCI address, as nvidia-smi shows it: "0000:3B:00.0"
 	Memory      int64  `json:"memory_bytes"`
 	Free        int64  `json:"free_bytes"`
 	Capability  string `json:"compute_capability"` // "9.0"

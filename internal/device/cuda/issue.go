@@ -12,7 +12,11 @@ import (
 
 // issue gives the GPU what its streams are to do, until the queue is closed.
 func (d *Device) issue() {
-	defer d.gpu.Bind()()
+	if unbind, err := d.gpu.Bind(); err != nil {
+		d.fault.Set(err) // no task begins, and nobody waits for one
+	} else {
+		defer unbind()
+	}
 	var all []*stream
 	for c := range d.queue {
 		if s := c.stream; s != nil {

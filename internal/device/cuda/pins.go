@@ -27,7 +27,12 @@ type pins struct {
 
 // pin locks the pieces, until one fails.
 func (p *pins) pin() {
-	defer p.gpu.Bind()()
+	unbind, err := p.gpu.Bind()
+	if err != nil {
+		p.pinned(0, err)
+		return
+	}
+	defer unbind()
 	for off := int64(0); off < int64(len(p.data)); off += p.piece {
 		p.mu.Lock()
 		stop := p.stop
@@ -37,18 +42,22 @@ func (p *pins) pin() {
 		}
 		end := min(off+p.piece, int64(len(p.data)))
 		err := p.gpu.Pin(p.data[off:end])
-		p.mu.Lock()
-		if err != nil {
-			p.err = &PinError{int64(len(p.data)), err}
-		} else {
-			p.ready = end
-		}
-		p.moved.Broadcast()
-		p.mu.Unlock()
-		if err != nil {
+		if p.pinned(end, err); err != nil {
 			return
 		}
 	}
+}
+
+// pinned says that the memory is pinned up to an end, or why it is not.
+func (p *pins) pinned(end int64, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.err = &PinError{int64(len(p.data)), err}
+	} else {
+		p.ready = end
+	}
+	p.moved.Broadcast()
 }
 
 // await returns when the memory is pinned up to an end, or cannot be.
@@ -70,12 +79,13 @@ func (p *pins) unpin() error {
 	p.stop = true
 	p.mu.Unlock()
 	p.all.Wait()
-	defer p.gpu.Bind()()
-	var errs []error
-	for off := int64(0); off < p.ready; off += p.piece {
-		errs = append(errs, p.gpu.Unpin(p.data[off:min(off+p.piece, p.ready)]))
-	}
-	return errors.Join(errs...)
+	return p.gpu.Bound(func() error {
+		var errs []error
+		for off := int64(0); off < p.ready; off += p.piece {
+			errs = append(errs, p.gpu.Unpin(p.data[off:min(off+p.piece, p.ready)]))
+		}
+		return errors.Join(errs...)
+	})
 }
 
 // stagingBytes are copied at once where memory cannot be pinned.
@@ -97,16 +107,21 @@ func (g *staging) open(gpu *driver.GPU) (err error) {
 	if g.data != nil {
 		return nil
 	}
-	defer gpu.Bind()()
 	data, free, err := cpu.Allocate(stagingBytes)
 	if err != nil {
 		return err
 	}
-	if err := gpu.Pin(data); err != nil {
+	err = gpu.Bound(func() error {
+		if err := gpu.Pin(data); err != nil {
+			return err
+		}
+		g.gpu, g.data, g.free = gpu, data, free
+		g.done, err = gpu.Event(false)
+		return err
+	})
+	if g.data == nil {
 		return errors.Join(err, free())
 	}
-	g.gpu, g.data, g.free = gpu, data, free
-	g.done, err = gpu.Event(false)
 	return err
 }
 

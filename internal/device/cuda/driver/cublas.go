@@ -54,9 +54,10 @@ func (g *GPU) Blas() (*Blas, error) {
 		return nil, err
 	}
 	b := &Blas{Path: lib.path, lib: lib}
-	var v [3]int32 // MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL
+	var v [3]int32
 	for i := range v {
-		if err := b.do(cublasGetProperty, word(i), uintptr(unsafe.Pointer(&v[i]))); err != nil {
+		if err := b.do(cublasGetProperty, word(majorVersion+i),
+			uintptr(unsafe.Pointer(&v[i]))); err != nil {
 			return nil, err
 		}
 	}

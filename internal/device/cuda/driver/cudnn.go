@@ -199,9 +199,9 @@ var ErrUnsupported = errors.New("the library does not compute it")
 // unsupported wraps ErrUnsupported in an error by which the library says so: version 8 by two
 // numbers, of what it has not and of what the GPU has not, version 9 by a range of them.
 func unsupported(err error) error {
-	const archMismatch, notSupported = 6, 9
 	e, ok := errors.AsType[*Error](err)
-	if ok && (e.Code == archMismatch || e.Code == notSupported || e.Code/1000 == 3) {
+	if ok && (e.Code == archMismatch8 || e.Code == notSupported8 ||
+		e.Code/1000 == notSupported/1000) {
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
 	return err

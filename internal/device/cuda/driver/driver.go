@@ -16,6 +16,7 @@ const (
 	cuDeviceGet
 	cuDeviceGetCount
 	cuDeviceGetName
+	cuDeviceGetPCIBusID
 	cuDeviceGetAttribute
 	cuDeviceTotalMem
 	cuDevicePrimaryCtxRetain
@@ -67,6 +68,7 @@ func driverSymbols() []string {
 		cuDeviceGet:               "cuDeviceGet",
 		cuDeviceGetCount:          "cuDeviceGetCount",
 		cuDeviceGetName:           "cuDeviceGetName",
+		cuDeviceGetPCIBusID:       "cuDeviceGetPCIBusId",
 		cuDeviceGetAttribute:      "cuDeviceGetAttribute",
 		cuDeviceTotalMem:          "cuDeviceTotalMem_v2",
 		cuDevicePrimaryCtxRetain:  "cuDevicePrimaryCtxRetain",

@@ -59,7 +59,8 @@ func open(t *testing.T) *machine {
 	m := &machine{t: t}
 	m.GPU, err = d.Open(0)
 	ok(t, err)
-	m.unbind = m.Bind()
+	m.unbind, err = m.Bind()
+	ok(t, err)
 	m.s, err = m.Stream()
 	ok(t, err)
 	t.Cleanup(m.end)

@@ -12,11 +12,12 @@ import (
 type GPU struct {
 	*Driver
 	Name       string
-	Memory     int64 // bytes
-	Capability int   // 90 is 9.0
-	Units      int   // multiprocessors
-	Copiers    int   // copy engines
-	Shared     int   // bytes of shared memory that a block can ask for
+	Bus        string // its PCI address, "0000:3B:00.0"
+	Memory     int64  // bytes
+	Capability int    // 90 is 9.0
+	Units      int    // multiprocessors
+	Copiers    int    // copy engines
+	Shared     int    // bytes of shared memory that a block can ask for
 
 	ordinal int32
 	context uintptr
@@ -56,6 +57,12 @@ func (g *GPU) describe() error {
 		return err
 	}
 	g.Name = trimmed(name[:])
+	var bus [32]byte
+	if err := g.do(cuDeviceGetPCIBusID, uintptr(unsafe.Pointer(&bus)), word(len(bus)),
+		word(g.ordinal)); err != nil {
+		return err
+	}
+	g.Bus = trimmed(bus[:])
 	if err := g.do(cuDeviceTotalMem, uintptr(unsafe.Pointer(&g.Memory)),
 		word(g.ordinal)); err != nil {
 		return err
@@ -79,14 +86,28 @@ func (g *GPU) describe() error {
 }
 
 // Bind ties the calling goroutine to its thread and makes the GPU's context current there,
-// until unbind is called. Bindings do not nest.
-func (g *GPU) Bind() (unbind func()) {
+// until unbind is called. Bindings do not nest. After an error nothing is bound.
+func (g *GPU) Bind() (unbind func(), err error) {
 	runtime.LockOSThread()
-	call(g.lib.fn[cuCtxSetCurrent], g.context)
+	if err := g.do(cuCtxSetCurrent, g.context); err != nil {
+		runtime.UnlockOSThread()
+		return nil, err
+	}
 	return func() {
+		// a GPU that has failed says so here, too: whoever used it knows
 		call(g.lib.fn[cuCtxSetCurrent], 0)
 		runtime.UnlockOSThread()
+	}, nil
+}
+
+// Bound calls a function on a thread where the GPU's context is current.
+func (g *GPU) Bound(f func() error) error {
+	unbind, err := g.Bind()
+	if err != nil {
+		return err
 	}
+	defer unbind()
+	return f()
 }
 
 // Close gives the context back. Nothing made of the GPU may be used after it.

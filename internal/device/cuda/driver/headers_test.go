@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 // headers are functions' forms and numbers' values, as testdata/headers.txt has them.
@@ -143,6 +144,13 @@ func TestNumbersAsDeclared(t *testing.T) {
 		"CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM":      precompGEMM,
 		"CUDNN_CONVOLUTION_BWD_DATA_ALGO_1":                     dataAlgo1,
 		"CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1":                   filterAlgo1,
+		"CUDNN_STATUS_NOT_SUPPORTED":                            notSupported,
+		"MAJOR_VERSION":                                         majorVersion,
+		"MINOR_VERSION":                                         majorVersion + 1,
+		"PATCH_LEVEL":                                           majorVersion + 2,
+	}
+	for name, at := range written() {
+		got[name] = int(at)
 	}
 	for name, value := range want {
 		if n, ok := got[name]; !ok || n != value {
@@ -152,4 +160,46 @@ func TestNumbersAsDeclared(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("%d numbers, %d are declared", len(got), len(want))
 	}
+}
+
+// written are the bytes that there are where functions write.
+func written() map[string]uintptr {
+	var (
+		number int32 // the variables of calls that have no name
+		size   uint64
+		handle uintptr
+		ms     float32
+		gpu    GPU
+	)
+	sizes := map[string]uintptr{
+		"cuDeviceTotalMem_v2, 0":      unsafe.Sizeof(gpu.Memory),
+		"cuDeviceGet, 0":              unsafe.Sizeof(gpu.ordinal),
+		"cuDevicePrimaryCtxRetain, 0": unsafe.Sizeof(gpu.context),
+		"cuEventElapsedTime, 0":       unsafe.Sizeof(ms),
+	}
+	for _, name := range []string{"cuDriverGetVersion, 0", "cuDeviceGetCount, 0",
+		"cuDeviceGetAttribute, 0", "nvrtcVersion, 0", "nvrtcVersion, 1",
+		"nvrtcGetNumSupportedArchs, 0", "nvrtcGetSupportedArchs, 0", "cublasGetVersion_v2, 1",
+		"cublasGetProperty, 1"} {
+		sizes[name] = unsafe.Sizeof(number)
+	}
+	for _, name := range []string{"cuMemGetInfo_v2, 0", "cuMemGetInfo_v2, 1", "cuMemAlloc_v2, 0",
+		"nvrtcGetProgramLogSize, 1", "nvrtcGetCUBINSize, 1", "nvrtcGetPTXSize, 1",
+		"cudnnGetConvolutionForwardWorkspaceSize, 6",
+		"cudnnGetConvolutionBackwardDataWorkspaceSize, 6",
+		"cudnnGetConvolutionBackwardFilterWorkspaceSize, 6"} {
+		sizes[name] = unsafe.Sizeof(size)
+	}
+	for _, name := range []string{"cuStreamCreate, 0", "cuStreamEndCapture, 1",
+		"cuGraphInstantiateWithFlags, 0", "cuEventCreate, 0", "cuModuleLoadData, 0",
+		"cuModuleGetFunction, 0", "nvrtcCreateProgram, 0", "cublasCreate_v2, 0", "cudnnCreate, 0",
+		"cudnnCreateTensorDescriptor, 0", "cudnnCreateFilterDescriptor, 0",
+		"cudnnCreateConvolutionDescriptor, 0"} {
+		sizes[name] = unsafe.Sizeof(handle)
+	}
+	all := map[string]uintptr{}
+	for name, size := range sizes {
+		all["WRITTEN("+name+")"] = size
+	}
+	return all
 }

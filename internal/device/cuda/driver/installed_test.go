@@ -61,10 +61,13 @@ func exports(t *testing.T, path string) map[string]bool {
 // says is C++ by which the headers themselves say a function's form.
 const says = `#include <cstdio>
 #include <string>
+#include <tuple>
 #include <type_traits>
 template <class T> char how() {
 	return std::is_pointer_v<T> ? 'p' : sizeof(T) == 1 ? 'c' : sizeof(T) == 4 ? 'i' : 'l';
 }
+template <int k, class R, class... A> std::tuple_element_t<k, std::tuple<A...>> nth(R (*)(A...));
+#define WRITTEN(f, k) sizeof(std::remove_pointer_t<decltype(nth<k>((decltype(&f))nullptr))>)
 template <class R, class... A> std::string form(R (*)(A...)) {
 	std::string s{how<R>()};
 	if (sizeof...(A)) s += ' ';

@@ -34,6 +34,7 @@ const (
 	plain      = 0  // CUBLAS_OP_...
 	transposed = 1
 
+	majorVersion    = 0  // MINOR_VERSION and PATCH_LEVEL follow
 	wholeReductions = 16 // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
 )
 
@@ -49,4 +50,7 @@ const (
 	precompGEMM      = 1 // CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_...
 	dataAlgo1        = 1 // CUDNN_CONVOLUTION_BWD_...
 	filterAlgo1      = 1
+	archMismatch8    = 6 // CUDNN_STATUS_..., in version 8
+	notSupported8    = 9
+	notSupported     = 3000 // and the thousand from there, from version 9
 )

@@ -34,7 +34,7 @@ func TestParts(t *testing.T) {
 		fakeParts(t, dir, c.missing)
 		// a process of its own: what is loaded stays
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestParts$", "-test.v")
-		cmd.Env = append(os.Environ(), "GOMEM_TEST_PARTS="+dir)
+		cmd.Env = append(os.Environ(), "GOMEM_TEST_PARTS="+dir, "GOMEM_CUDA_PATH=")
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), c.want) ||
 			strings.Contains(string(out), "opened") != (c.want == "opened") {

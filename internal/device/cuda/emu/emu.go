@@ -85,7 +85,8 @@ const library = "libcuda.so.1"
 // convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_HANDLE and
 // EMU_FIRST, bytes that cuBLAS takes for a handle and for what it loads at first; EMU_HURRY, how
 // much faster than the clock the times of events pass; EMU_PINS, bytes of the host that can be
-// pinned; EMU_STICKY, which has errors outlive their context; EMU_ARCHS, compute capabilities that
+// pinned; EMU_STICKY, which has errors outlive their context; EMU_UNBOUND, which
+// has no thread get the context; EMU_ARCHS, compute capabilities that
 // kernels are compiled for, "80 90"; EMU_INIT, what cuInit returns; EMU_VERSION of CUDA;
 // EMU_RACES, which has every access to memory watched, as watch.h says: races of threads, of blocks
 // and of streams, and what is read that nobody wrote, are errors of the launch.

@@ -247,6 +247,10 @@ API Result cuDeviceGetName(char *p, int n, int device) {
 	else snprintf(p, n, "emulated");
 	return OK;
 }
+API Result cuDeviceGetPCIBusId(char *p, int n, int device) {
+	snprintf(p, n, "0000:%02X:00.0", 0x3b + device);
+	return OK;
+}
 // The number of a list that is a device's; the last is that of all others, too.
 static long long memory(int device) {
 	std::string list = env("MEM", "536870912");
@@ -281,7 +285,8 @@ API Result cuDevicePrimaryCtxRetain(void **c, int device) {
 			env("CAPTURE", ""), atoi(env("CONV_LACKS", "0").c_str()),
 			atoi(env("CONV_FAILS", "0").c_str()), atoll(env("HANDLE", "0").c_str()),
 			atoll(env("FIRST", "0").c_str()), atof(env("HURRY", "1").c_str()),
-			atoll(env("PINS", "0").c_str()), env("RACES", "") != ""};
+			atoll(env("PINS", "0").c_str()), env("RACES", "") != "",
+			env("UNBOUND", "") != ""};
 		made = 0;
 		launched = 0;
 	}
@@ -307,6 +312,7 @@ API Result cuDevicePrimaryCtxRelease_v2(int) {
 }
 
 API Result cuCtxSetCurrent(void *c) {
+	if (c && settings.unbound) return INVALID_CONTEXT;
 	current = c == the_context;
 	return OK;
 }

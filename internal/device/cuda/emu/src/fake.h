@@ -54,6 +54,7 @@ struct Settings {
 	double hurry;            // HURRY: how much faster than the clock events' times pass
 	long long pins;          // PINS: bytes of the host that can be pinned, 0 is all
 	bool races;              // RACES: accesses are watched
+	bool unbound;            // UNBOUND: no thread gets the context
 };
 extern Settings settings;
 
