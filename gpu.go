@@ -150,34 +150,40 @@ func (onGPU) Runs(op graph.Op) bool { return kernels.Supports(op) }
 // Exact reports whether the commands for an operation come to the bits of the host's kernel.
 func (onGPU) Exact(op graph.Op) bool { return kernels.IsExact(op) }
 
-// Libraries says which convolutions are cuDNN's: where it is found those that it computes in the
-// workspace of a stream, as it says itself when it is asked now. The GPU's memory is given back.
-func (d onGPU) Libraries(nodes []*graph.Node) (func(*graph.Node) string, error) {
-	can := map[kernels.Conv]bool{}
+// Computing says which convolutions are cuDNN's: where it is found those that it computes, as it
+// says and shows when it is asked now. The GPU's memory is given back.
+func (d onGPU) Computing(nodes []*graph.Node) (machine.Computing, error) {
+	can := map[kernels.Conv]cuda.Convolved{}
 	var asked []kernels.Conv
 	var first []*graph.Node // by question: the first that has it
 	for _, n := range nodes {
 		c, ok := convolution(n)
 		if _, known := can[c]; ok && !known {
-			can[c] = false
+			can[c] = cuda.Convolved{}
 			asked, first = append(asked, c), append(first, n)
 		}
 	}
 	answers, err := cuda.Convolves(cuda.Options{GPU: d.number, TF32: d.tf32, Logger: d.log}, asked)
 	if err != nil {
 		n := first[len(answers)]
-		return nil, &graph.Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos, In: n.InTypes(),
-			Err: err}
+		return machine.Computing{}, &graph.Error{Node: n.Name, Op: n.OpName(), Pos: n.Pos,
+			In: n.InTypes(), Err: err}
 	}
 	for i, c := range asked {
 		can[c] = answers[i]
 	}
-	return func(n *graph.Node) string {
-		if c, ok := convolution(n); ok && can[c] {
+	return machine.Computing{Library: func(n *graph.Node) string {
+		if c, ok := convolution(n); ok && can[c].Can {
 			return kernels.DNN
 		}
 		return ""
-	}, nil
+	}, Scratch: func(n *graph.Node) int64 {
+		c, ok := convolution(n)
+		if !ok || !can[c].Can {
+			return scratch(n, kernels.ScratchOf(n.Op, n.InTypes(), n.Out))
+		}
+		return scratch(n, can[c].Scratch)
+	}}, nil
 }
 
 // convolution is what a library can be asked for.
@@ -188,12 +194,9 @@ func convolution(n *graph.Node) (kernels.Conv, bool) {
 	return kernels.Convolution(n.Op, n.InTypes(), n.Out)
 }
 
-// Scratch is what the commands need, and for what may be on the host, what the kernel there
-// does. What a library works in is the stream's workspace.
-func (onGPU) Scratch(n *graph.Node) (bytes int64) {
-	if n.Library() == "" {
-		bytes = kernels.ScratchOf(n.Op, n.InTypes(), n.Out)
-	}
+// scratch is what the GPU needs for a node, and for what may be on the host, what the kernel there
+// does.
+func scratch(n *graph.Node, bytes int64) int64 {
 	if n.Phase == graph.Update || n.Kind == graph.KindUpdate {
 		bytes = max(bytes, n.Op.Cost(n.InTypes(), n.Out).Scratch)
 	}

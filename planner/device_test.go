@@ -20,20 +20,20 @@ func (odd) Runs(op graph.Op) bool { return op.Name() == "relu" || op.Name() == "
 
 func (odd) Exact(op graph.Op) bool { return op.Name() != "matmul" }
 
-func (odd) Scratch(n *graph.Node) int64 {
+func scratch(n *graph.Node) int64 {
 	if n.OpName() == "relu" {
 		return 1000
 	}
 	return 0
 }
 
-func (odd) Libraries([]*graph.Node) (func(*graph.Node) string, error) {
-	return func(n *graph.Node) string {
+func (odd) Computing([]*graph.Node) (machine.Computing, error) {
+	return machine.Computing{Scratch: scratch, Library: func(n *graph.Node) string {
 		if n.OpName() == "matmul" {
 			return "multiplier"
 		}
 		return ""
-	}, nil
+	}}, nil
 }
 
 // TestDeviceSaysWhatItRuns: plans for a device have no operation that it has no kernel for,

@@ -203,12 +203,12 @@ func (p *Planned) on(device machine.Device) (*Planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	libraries, err := device.Libraries(c.Graph.Nodes())
+	by, err := device.Computing(c.Graph.Nodes())
 	if err != nil {
 		return nil, fmt.Errorf("asking the device what it can: %w", err)
 	}
-	c.Graph.SetLibrary(libraries)
-	c.Graph.SetScratch(device.Scratch)
+	c.Graph.SetLibrary(by.Library)
+	c.Graph.SetScratch(by.Scratch)
 	c.Graph.SetHosted(func(n *graph.Node) bool {
 		return (n.Phase == graph.Update || n.Kind == graph.KindUpdate) && !device.Exact(n.Op)
 	})

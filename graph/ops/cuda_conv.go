@@ -43,7 +43,8 @@ func convolved(c *cuda.Call, pass cuda.Pass, s conv.Shape, images, filters, resu
 		return own
 	}
 	return []cuda.Command{cuda.Conv{Pass: pass, Shape: s, Images: images.Addr,
-		Filters: filters.Addr, Results: results.Addr, Half: images.Type.DType == graph.BF16}}
+		Filters: filters.Addr, Results: results.Addr, Scratch: c.Scratch, Room: c.Room,
+		Half: images.Type.DType == graph.BF16}}
 }
 
 // libraryConv is a convolution that a library may be asked for, of operands of a type.

@@ -23,13 +23,19 @@ type Device interface {
 	Runs(op graph.Op) bool
 	// Exact reports whether the device computes an operation to the bits of the reference.
 	Exact(op graph.Op) bool
+	// Computing is how the device computes the nodes, and those like them that graphs have which
+	// are made of theirs. The answers are those of the device that is there, if one is; the error
+	// says why it cannot be asked.
+	Computing(nodes []*graph.Node) (Computing, error)
+}
+
+// Computing is how a device computes nodes, decided before there are plans.
+type Computing struct {
+	// Library is which of the device's libraries computes a node; "" is the device's own kernels.
+	Library func(n *graph.Node) string
 	// Scratch is the bytes of workspace that executing a node takes, wherever a plan has
 	// it executed.
-	Scratch(n *graph.Node) int64
-	// Libraries says of each of the nodes which of its libraries the device has it computed by;
-	// "" is the device's own kernels. The answers are those of the device that is there, if one
-	// is; the error says why it cannot be asked.
-	Libraries(nodes []*graph.Node) (func(*graph.Node) string, error)
+	Scratch func(n *graph.Node) int64
 }
 
 // Signature says all of a node that its time depends on, save for what its operands

@@ -5,19 +5,25 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/gomem/gomem/internal/device/cuda/driver"
 	kernels "github.com/gomem/gomem/internal/kernel/cuda"
 )
 
-// Convolves says, of each of some convolutions, whether cuDNN computes it on a GPU within the
-// workspace: of none where there is no GPU, or no cuDNN. It takes a context of the GPU and gives it
-// back. Of the options it takes GPU, Dirs, Workspace, TF32, and Logger, which is told of each
-// that cuDNN does not compute, and why: kernels of gomem's do then, several times slower in
-// bfloat16. The error says why it cannot be
-// asked, or what it says other than that it does not compute a convolution: the one behind those
-// that there are answers for.
-func Convolves(o Options, list []kernels.Conv) (can []bool, err error) {
+// mostScratch is what a convolution by cuDNN may have: some algorithms of tensor cores want 128
+// MiB, and a budget ought not go to what one operation keeps meanwhile. It is the same whatever the
+// budget is, since what computes a convolution shows in its bits.
+const mostScratch = 256 << 20
+
+// Convolves says, of each of some convolutions, whether cuDNN computes it on a GPU, and in how much
+// scratch: of none where there is no GPU, or no cuDNN. What cuDNN says that it computes is tried:
+// it must come to what a plain loop does. It takes a context of the GPU, and memory for the trial,
+// and gives them back. Of the options it takes GPU, Dirs, TF32, and Logger, which is told of each
+// that is not cuDNN's, and why: kernels of gomem's compute it then, several times slower in
+// bfloat16. The error says why it cannot be asked, or what it says other than that it does not
+// compute a convolution: the one behind those that there are answers for.
+func Convolves(o Options, list []kernels.Conv) (can []Convolved, err error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -26,38 +32,67 @@ func Convolves(o Options, list []kernels.Conv) (can []bool, err error) {
 	case err != nil:
 		return nil, err
 	case dnn == nil:
-		return make([]bool, len(list)), nil
+		return make([]Convolved, len(list)), nil
 	}
 	if g, err = g.Open(o.GPU); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	unbind, err := g.Bind()
-	if err != nil {
+	err = g.Bound(func() (err error) {
+		can, err = convolves(o, g, dnn, list)
+		return err
+	})
+	return can, err
+}
+
+// convolves asks and tries, where the GPU's context is current.
+func convolves(o Options, g *driver.GPU, dnn *driver.DNN, list []kernels.Conv) (can []Convolved,
+	err error) {
+	c := convolutions{known: map[driver.Convolution]*driver.Convolve{}}
+	if c.asks, err = dnn.Convolver(nil); err != nil {
 		return nil, err
 	}
-	defer unbind()
-	asks, err := dnn.Convolver(nil, 0, o.workspace())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, asks.Close()) }()
-	for _, c := range list {
-		c.TF32 = o.TF32 && !c.Half
-		p, err := asks.Convolve(convolution(c))
-		if err == nil {
-			err = p.Close()
+	defer func() { err = errors.Join(err, c.close()) }()
+	t := &trial{gpu: g, log: o.Logger}
+	for _, v := range list {
+		v.TF32 = o.TF32 && !v.Half
+		p, err := c.of(convolution(v))
+		if err == nil && p.Room > mostScratch {
+			err = fmt.Errorf("%w in %s: it wants %s", driver.ErrUnsupported, mib(mostScratch),
+				mib(int64(p.Room)))
 		}
 		if err != nil && !errors.Is(err, driver.ErrUnsupported) {
 			return can, fmt.Errorf("cuDNN %s: %w", dnn.Version, err)
 		}
-		if err != nil && o.Logger != nil {
-			o.Logger.Info("a convolution is not cuDNN's", "convolution", convolution(c).String(),
-				"why", err)
+		answer := Convolved{Can: err == nil}
+		if err == nil {
+			answer.Scratch = int64(p.Room)
+			t.add(v, p)
+		} else {
+			refused(o.Logger, v, err)
 		}
-		can = append(can, err == nil)
+		can = append(can, answer)
+	}
+	wrong, err := t.run(dnn)
+	for i, v := range list {
+		v.TF32 = o.TF32 && !v.Half
+		if why := wrong[convolution(v)]; why != nil {
+			refused(o.Logger, v, why)
+			can[i] = Convolved{}
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cuDNN %s: %w", dnn.Version, err)
 	}
 	return can, nil
+}
+
+// refused says that a convolution is not cuDNN's.
+func refused(log *slog.Logger, v kernels.Conv, why error) {
+	if log != nil {
+		log.Info("a convolution is not cuDNN's", "convolution", convolution(v).String(),
+			"why", why)
+	}
 }
 
 // find looks for a GPU and for cuDNN; nil if there is none.
@@ -97,7 +132,7 @@ func (c *convolutions) open(d *Device) (err error) {
 		return nil
 	}
 	c.known = map[driver.Convolution]*driver.Convolve{}
-	c.asks, err = d.dnn.Convolver(nil, 0, d.options.Workspace)
+	c.asks, err = d.dnn.Convolver(nil)
 	return err
 }
 
@@ -136,8 +171,12 @@ func (d *Device) convolve(t *task, c kernels.Conv) error {
 	if err != nil {
 		return fmt.Errorf("cuDNN %s: %w", d.dnn.Version, err)
 	}
+	if p.Room > uint64(c.Room) {
+		return fmt.Errorf("cuDNN %s wants %d bytes to work in, and the plan has %d: make the plan "+
+			"anew", d.dnn.Version, p.Room, c.Room)
+	}
 	t.parts = append(t.parts, func(s *stream) error {
-		return s.convolver.Run(p, c.Images, c.Filters, c.Results)
+		return s.convolver.Run(p, c.Images, c.Filters, c.Results, c.Scratch)
 	})
 	return nil
 }

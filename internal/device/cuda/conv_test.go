@@ -4,6 +4,7 @@ package cuda_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -58,7 +59,7 @@ func convolutions(t *testing.T, d tensor.DType) {
 			c := kernels.Conv{Pass: kernels.Pass(pass), Shape: s, Half: d == tensor.BF16}
 			has := c.Pass != kernels.ToFilters || s.DilH == 1
 			can, err := cuda.Convolves(options(t, source), []kernels.Conv{c})
-			if err != nil || len(can) != 1 || can[0] != has {
+			if err != nil || len(can) != 1 || can[0].Can != has {
 				t.Fatalf("%+v: the library can: %v, %v", c, can, err)
 			}
 			convolve(s, want, made)
@@ -90,6 +91,7 @@ func placed(v kernels.Conv, made int) func(*kernels.Call) ([]kernels.Command, er
 	return func(c *kernels.Call) ([]kernels.Command, error) {
 		at := slices.Insert(slices.Clone(c.In), made, c.Out[0])
 		v.Images, v.Filters, v.Results = at[0].Addr, at[1].Addr, at[2].Addr
+		v.Scratch, v.Room = c.Scratch, c.Room
 		return []kernels.Command{v}, nil
 	}
 }
@@ -112,7 +114,7 @@ func TestLibraryFails(t *testing.T) {
 		t.Setenv("EMU_CONV_FAILS", "5")
 		const want = "CUDNN_STATUS_INTERNAL_ERROR"
 		can, err := cuda.Convolves(o, []kernels.Conv{fine, bad, fine})
-		if len(can) != 1 || !can[0] || err == nil || !strings.Contains(err.Error(), want) {
+		if len(can) != 1 || !can[0].Can || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("asked, it says %v, %v", can, err)
 		}
 		err = run(o, kernels.DNN)
@@ -136,7 +138,7 @@ func TestLibraryFails(t *testing.T) {
 			}
 		}
 		can, err := cuda.Convolves(o, []kernels.Conv{fine})
-		if err != nil || len(can) != 1 || can[0] {
+		if err != nil || len(can) != 1 || can[0].Can {
 			t.Errorf("a library that is not there computes %v, %v", can, err)
 		}
 		err = run(o, kernels.DNN)
@@ -173,23 +175,57 @@ func filters(n int) kernels.Conv {
 		StrideH: 1, StrideW: 1, DilH: 1, DilW: 1, Groups: 1}}
 }
 
-// TestLibraryLacks: it is told which convolution the library does not compute, and why.
+// TestLibraryLacks: what the library does not compute, fails to compute when it is tried, comes to
+// something else or wants too much scratch for is not its own, and it is told why; what it wants
+// scratch for within reason has as much.
 func TestLibraryLacks(t *testing.T) {
 	if os.Getenv("GOMEM_GPU") != "" {
 		t.Skip("a real library lacks nothing to order")
 	}
-	fine, bad := filters(3), filters(5)
-	t.Setenv("EMU_CONV_LACKS", "5")
-	var log bytes.Buffer
 	o := options(t, source)
-	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	can, err := cuda.Convolves(o, []kernels.Conv{fine, bad})
-	if err != nil || len(can) != 2 || !can[0] || can[1] {
-		t.Errorf("asked, it says %v, %v", can, err)
+	for _, half := range []bool{false, true} {
+		for _, c := range []struct{ setting, value, why string }{
+			{"LACKS", "5", "CUDNN_STATUS_NOT_SUPPORTED"},
+			{"BREAKS", "5", "CUDNN_STATUS_INTERNAL_ERROR"},
+			{"ERRS", "5", "a trial came to something else: element "},
+		} {
+			t.Run(c.setting, func(t *testing.T) {
+				t.Setenv("EMU_CONV_"+c.setting, c.value)
+				for pass := range kernels.Pass(3) {
+					fine, bad := filters(3), filters(5)
+					fine.Pass, bad.Pass, fine.Half, bad.Half = pass, pass, half, half
+					lacks(t, o, fine, bad, c.why)
+				}
+			})
+		}
 	}
-	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(),
-		"forward 1×2×4×4 by 5×2×3×3 in f32") ||
-		!strings.Contains(log.String(), "CUDNN_STATUS_NOT_SUPPORTED") {
+	for _, c := range []struct {
+		room int64
+		can  bool
+	}{{48 << 20, true}, {256 << 20, true}, {256<<20 + 1, false}} {
+		t.Setenv("EMU_CONV_ROOM", fmt.Sprint(c.room))
+		can, err := cuda.Convolves(o, []kernels.Conv{filters(3)})
+		if err != nil || can[0].Can != c.can || c.can && can[0].Scratch != c.room {
+			t.Errorf("%d bytes: %+v, %v", c.room, can, err)
+		}
+	}
+}
+
+// lacks checks that of two convolutions one is the library's, and of the other it is told why not.
+func lacks(t *testing.T, o cuda.Options, fine, bad kernels.Conv, why string) {
+	t.Helper()
+	var log bytes.Buffer
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	can, err := cuda.Convolves(o, []kernels.Conv{fine, bad, fine, bad})
+	if err != nil || len(can) != 4 || !can[0].Can || can[1].Can || !can[2].Can || can[3].Can {
+		t.Fatalf("asked, it says %v, %v", can, err)
+	}
+	shape := "1×2×4×4 by 5×2×3×3 in f32"
+	if bad.Half {
+		shape = "1×2×4×4 by 5×2×3×3 in bf16"
+	}
+	if n := strings.Count(log.String(), "\n"); n != 2 ||
+		!strings.Contains(log.String(), shape) || !strings.Contains(log.String(), why) {
 		t.Errorf("%d lines: %s", n, &log)
 	}
 }

@@ -17,11 +17,12 @@
 // the plan's. The host's memory is pinned in the background, piece by piece, after it was
 // mapped; the first copies wait for their pieces. What a system does not let be pinned is copied
 // through a mebibyte that is, which was taken first: the goroutine that issues waits for each of
-// these copies, and no other stream is given anything meanwhile. What cuBLAS and cuDNN work
-// in is one more allocation a compute stream, of [Workspace] bytes: it is there beside the plan's
-// and must be counted to it. What the libraries take besides, for handles and for what they load
-// for their first product, is not counted; but streams are started, and products computed in
-// them, before the plan's memory is taken, so that it is missing then or never.
+// these copies, and no other stream is given anything meanwhile. What cuBLAS works in is one more
+// allocation a compute stream, of [Workspace] bytes: it is there beside the plan's and must be
+// counted to it. What cuDNN works in is scratch of the plan, as much as a convolution wants. What
+// the libraries take besides, for handles and for what they load for their first product, is not
+// counted; but streams are started, and products computed in them, before the plan's memory is
+// taken, so that it is missing then or never.
 //
 // # Libraries
 //
@@ -31,10 +32,12 @@
 // would change results; it is not used.
 //
 // Convolutions that are no matrix products are cuDNN's where it is found, of version 8 or 9, and
-// kernels of our own otherwise, or where cuDNN does not compute a shape or wants more to work in
-// than a compute stream has. That is asked before there are plans ([Convolves]), every plan for
-// the machine says it of every launch, and the device does it or refuses: it chooses nothing. Of
-// cuDNN its older interface does, with one algorithm a pass that adds up in a fixed order.
+// kernels of our own otherwise, or where cuDNN does not compute a shape or wants more than 256 MiB
+// to work in. That is asked before there are plans ([Convolves]), and tried: each convolution is
+// computed once, of small whole numbers, and parts of what it comes to are compared with a plain
+// loop. Every plan for the machine says it of every launch, and the device does it or refuses: it
+// chooses nothing, and from then on what the library fails at is an error. Of cuDNN its older
+// interface does, with one algorithm a pass that adds up in a fixed order.
 //
 // # What is not used, and why
 //

@@ -81,8 +81,12 @@ func (r *rig) do(in, out []device.Operand, c func(*kernels.Call) ([]kernels.Comm
 func (r *rig) by(library string, in, out []device.Operand,
 	c func(*kernels.Call) ([]kernels.Command, error)) error {
 	r.t.Helper()
-	task, err := r.Launch(device.Launch{Engine: space.Compute, Step: 3, Name: "node",
-		What: "test", Op: commands{&c}, In: in, Out: out, Library: library})
+	l := device.Launch{Engine: space.Compute, Step: 3, Name: "node", What: "test",
+		Op: commands{&c}, In: in, Out: out, Library: library}
+	if library != "" {
+		l.Scratch = device.Region{Mem: r.near, Off: 1 << 19, Bytes: 4096}
+	}
+	task, err := r.Launch(l)
 	if err != nil {
 		return err
 	}

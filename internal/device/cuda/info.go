@@ -30,3 +30,10 @@ var ErrNone = errors.New("no NVIDIA GPU")
 // Workspace is the bytes of the GPU's memory that matrix products work in, for each stream
 // of the compute engine: what NVIDIA advises for its recent GPUs.
 const Workspace = 32 << 20
+
+// Convolved says of a convolution whether cuDNN computes it, and in how many bytes of scratch,
+// which are its plan's.
+type Convolved struct {
+	Can     bool
+	Scratch int64
+}

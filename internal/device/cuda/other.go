@@ -34,8 +34,8 @@ var ErrLeftOut = errors.New("this build has no CUDA device: it is for Linux on x
 func Open(Options) (device.Device, error) { return nil, ErrLeftOut }
 
 // Convolves is true of no convolution in this build: there is no library.
-func Convolves(_ Options, list []kernels.Conv) ([]bool, error) {
-	return make([]bool, len(list)), nil
+func Convolves(_ Options, list []kernels.Conv) ([]Convolved, error) {
+	return make([]Convolved, len(list)), nil
 }
 
 // GPUs is not possible in this build.

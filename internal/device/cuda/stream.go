@@ -88,7 +88,7 @@ func (d *Device) newStream(name string, p *place) (device.Stream, error) {
 		}
 		s.products, err = d.blas.Products(s.cu, s.workspace, d.options.Workspace)
 		if err == nil && d.dnn != nil {
-			s.convolver, err = d.dnn.Convolver(s.cu, s.workspace, d.options.Workspace)
+			s.convolver, err = d.dnn.Convolver(s.cu)
 		}
 		if err == nil {
 			err = s.warm()

@@ -75,6 +75,7 @@ func (d *Device) launch(p *place, l device.Launch) (device.Task, error) {
 		if call.Scratch, err = t.at(l.Scratch); err != nil {
 			return nil, err
 		}
+		call.Room = l.Scratch.Bytes
 	}
 	if d.options.Poison {
 		t.poison(l)

@@ -25,10 +25,12 @@ type Operand struct {
 }
 
 // Call is the operands and results of an operation, in the order of the node; what an
-// update writes is in In. Scratch is the address of as many bytes as were declared for it.
+// update writes is in In. Scratch is the address of as many bytes as were declared for it: of
+// Room, where a library works in it.
 type Call struct {
 	In, Out []Operand
 	Scratch uint64
+	Room    int64
 	TF32    bool // matrix products may round their operands: see [Gemm]
 	// Library is what computes the operation, as a plan has it: "" is our own kernels, and [DNN]
 	// what can be asked for an operation that has a [Convolution].
@@ -83,8 +85,10 @@ type Conv struct {
 	Pass                     Pass
 	Shape                    conv.Shape
 	Images, Filters, Results uint64 // addresses
-	TF32                     bool   // operands may be rounded to 10 bits behind the point
-	Half                     bool   // images, filters and results are of bfloat16
+	Scratch                  uint64 // of Room bytes, which the library works in
+	Room                     int64
+	TF32                     bool // operands may be rounded to 10 bits behind the point
+	Half                     bool // images, filters and results are of bfloat16
 }
 
 // Fill sets 32-bit words.

@@ -173,6 +173,17 @@ func TestNobodyConvolvesInstead(t *testing.T) {
 	says("where the library lacks it", opened(o), "five",
 		"conv2d of [f32[batch:2 3 6 6] f32[5 3 3 3]]", "CUDNN_STATUS_NOT_SUPPORTED")
 	t.Setenv("EMU_CONV_LACKS", "0")
+	t.Setenv("EMU_CONV_ROOM", "8192")
+	says("where the library wants more", opened(o), "three", "wants 8192 bytes", "has 4096")
+	t.Setenv("EMU_CONV_ROOM", "4096")
+	t.Setenv("EMU_CONV_BREAKS", "5")
+	s, err := gomem.Open(p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = stepOnGPU(s, m, 1)
+	says("where it fails in a step", err, "five", "CUDNN_STATUS_INTERNAL_ERROR")
+	t.Setenv("EMU_CONV_BREAKS", "0")
 	t.Setenv("EMU_CONV_FAILS", "5")
 	says("where the library fails", opened(o), "five", "CUDNN_STATUS_INTERNAL_ERROR")
 	_, err = gomem.Plan(context.Background(), m.Graph, o, train.Targets(m)...)

@@ -119,17 +119,13 @@ func (d *DNN) fail(fn int, code int32) error {
 
 // Convolver computes convolutions in one stream.
 type Convolver struct {
-	dnn       *DNN
-	handle    uintptr
-	workspace uint64
-	bytes     int64
+	dnn    *DNN
+	handle uintptr
 }
 
-// Convolver makes a handle of a stream, whose convolutions have a workspace for what they keep
-// meanwhile. It may be that of the stream's matrix products: one follows the other. With no
-// stream it can only prepare.
-func (d *DNN) Convolver(s *Stream, workspace uint64, bytes int64) (*Convolver, error) {
-	c := &Convolver{dnn: d, workspace: workspace, bytes: bytes}
+// Convolver makes a handle of a stream. With no stream it can only prepare.
+func (d *DNN) Convolver(s *Stream) (*Convolver, error) {
+	c := &Convolver{dnn: d}
 	if err := d.do(cudnnCreate, uintptr(unsafe.Pointer(&c.handle))); err != nil {
 		return nil, err
 	}
@@ -177,10 +173,11 @@ func (v Convolution) String() string {
 
 // Convolve is a convolution in the library's terms.
 type Convolve struct {
+	Room uint64 // that it works in, bytes
+
 	dnn                  *DNN
 	pass                 Pass
 	x, w, y, convolution uintptr // descriptors
-	size                 uint64  // of the workspace, bytes
 	one, zero            float32
 }
 
@@ -192,8 +189,7 @@ func (p Pass) algorithm() uintptr {
 		BackwardFilter: filterAlgo1}[p]
 }
 
-// ErrUnsupported says that the library does not compute such a convolution, or not within the
-// workspace: nothing is wrong.
+// ErrUnsupported says that the library does not compute such a convolution: nothing is wrong.
 var ErrUnsupported = errors.New("the library does not compute it")
 
 // unsupported wraps ErrUnsupported in an error by which the library says so: version 8 by two
@@ -208,7 +204,7 @@ func unsupported(err error) error {
 }
 
 // Convolve prepares a convolution. The error wraps [ErrUnsupported] where the library does not
-// compute it, or not within the workspace.
+// compute it.
 func (c *Convolver) Convolve(v Convolution) (*Convolve, error) {
 	p := &Convolve{dnn: c.dnn, pass: v.Pass, one: 1}
 	err := p.describe(v)
@@ -221,11 +217,7 @@ func (c *Convolver) Convolve(v Convolution) (*Convolve, error) {
 			a, b, out, fn = p.x, p.y, p.w, cudnnFilterSize
 		}
 		err = c.dnn.do(fn, c.handle, a, b, p.convolution, out, v.Pass.algorithm(),
-			uintptr(unsafe.Pointer(&p.size)))
-	}
-	if err == nil && p.size > uint64(c.bytes) {
-		err = fmt.Errorf("%w: it wants %d bytes to work in, there are %d", ErrUnsupported, p.size,
-			c.bytes)
+			uintptr(unsafe.Pointer(&p.Room)))
 	}
 	if err != nil {
 		return nil, errors.Join(unsupported(err), p.Close())
@@ -297,8 +289,9 @@ func (p *Convolve) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run gives a convolution of images, filters and results at addresses to the stream.
-func (c *Convolver) Run(p *Convolve, x, w, y uint64) error {
+// Run gives a convolution of images, filters and results at addresses to the stream, which works in
+// as many bytes as it wants at another.
+func (c *Convolver) Run(p *Convolve, x, w, y, room uint64) error {
 	type operand struct {
 		descriptor uintptr
 		addr       uint64
@@ -311,8 +304,8 @@ func (c *Convolver) Run(p *Convolve, x, w, y uint64) error {
 		b, out, fn = out, b, cudnnBackwardFilter
 	}
 	err := c.dnn.do(fn, c.handle, uintptr(unsafe.Pointer(&p.one)), a.descriptor, uintptr(a.addr),
-		b.descriptor, uintptr(b.addr), p.convolution, p.pass.algorithm(), uintptr(c.workspace),
-		uintptr(p.size), uintptr(unsafe.Pointer(&p.zero)), out.descriptor, uintptr(out.addr))
+		b.descriptor, uintptr(b.addr), p.convolution, p.pass.algorithm(), uintptr(room),
+		uintptr(p.Room), uintptr(unsafe.Pointer(&p.zero)), out.descriptor, uintptr(out.addr))
 	runtime.KeepAlive(p)
 	return err
 }

@@ -159,8 +159,13 @@ func (g *GPU) Read(addr uint64, data []byte) error {
 }
 
 // Clear zeroes bytes and waits until they are.
-func (g *GPU) Clear(addr uint64, bytes int64) error {
-	if err := g.do(cuMemsetD8, uintptr(addr), 0, word(bytes)); err != nil {
+func (g *GPU) Clear(addr uint64, bytes int64) error { return g.set(addr, 0, bytes) }
+
+// Blank makes bytes NaNs and waits until they are.
+func (g *GPU) Blank(addr uint64, bytes int64) error { return g.set(addr, 0xff, bytes) }
+
+func (g *GPU) set(addr uint64, x byte, bytes int64) error {
+	if err := g.do(cuMemsetD8, uintptr(addr), uintptr(x), word(bytes)); err != nil {
 		return err
 	}
 	return g.Sync()

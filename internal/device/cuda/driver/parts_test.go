@@ -101,7 +101,7 @@ func openParts(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dnn.Convolver(nil, 0, 0); err != nil {
+	if _, err := dnn.Convolver(nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Log("opened")

@@ -82,7 +82,9 @@ const library = "libcuda.so.1"
 // process has one at a time; EMU_MEM, bytes of device memory, of several GPUs separated by commas;
 // EMU_FAIL, the number of the launch that fails while it runs, from 1; EMU_CAPTURE, what fails of
 // capturing a graph: begin, work or upload; EMU_CONV_LACKS and EMU_CONV_FAILS, of how many filters
-// convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_HANDLE and
+// convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_CONV_BREAKS and
+// EMU_CONV_ERRS likewise, that it fails to compute and computes wrong; EMU_CONV_ROOM, bytes that
+// it works in; EMU_HANDLE and
 // EMU_FIRST, bytes that cuBLAS takes for a handle and for what it loads at first; EMU_HURRY, how
 // much faster than the clock the times of events pass; EMU_PINS, bytes of the host that can be
 // pinned; EMU_STICKY, which has errors outlive their context; EMU_UNBOUND, which

@@ -90,10 +90,9 @@ static bool fits(const Four &x, const Four &f, const Conv &c, const Four &y) {
 		y.h == size(x.h, c.top, f.h, c.down, c.high) &&
 		y.w == size(x.w, c.left, f.w, c.right, c.wide);
 }
-static const size_t room = 4096; // that every algorithm works in
 
 static int size(const Four &x, const Four &f, const Conv &c, const Four &y, int algo, size_t *n) {
-	*n = room;
+	*n = settings.room;
 	if (f.n == settings.lacks) return NOT_SUPPORTED;
 	if (f.n == settings.fails) return INTERNAL_ERROR;
 	if (x.type != f.type || x.type != y.type || (x.type == BFLOAT16) != (c.math == 1))
@@ -140,6 +139,8 @@ static void store(const Four &t, void *p, const std::vector<float> &x) {
 // operands is the third, which begins as zeros.
 static int run(Dnn *h, const float *alpha, const float *beta, Four x, void *px, Four f, void *pf,
 		Conv c, Four y, void *py, void *made, Four shape, int algo, void *work, size_t bytes) {
+	const size_t room = settings.room;
+	if (f.n == settings.breaks) return INTERNAL_ERROR;
 	if (algo != 1 || bytes < room || *alpha != 1 || *beta != 0) return NOT_SUPPORTED;
 	if (!fits(x, f, c, y) || !on_device((uintptr_t)work, bytes) ||
 		!on_device((uintptr_t)px, x.bytes()) || !on_device((uintptr_t)pf, f.bytes()) ||
@@ -154,12 +155,12 @@ static int run(Dnn *h, const float *alpha, const float *beta, Four x, void *px, 
 		memset(work, 0xff, room);
 		memset(made, 0, shape.bytes());
 		std::vector<float> vx = wide(x, px), vf = wide(f, pf), vy = wide(y, py);
-		int outs = y.c / c.groups;
+		int outs = y.c / c.groups, last = f.n == settings.errs; // which loses the last channel
 		for (int b = 0; b < y.n; b++)
 			for (int o = 0; o < y.c; o++)
 				for (int i = 0; i < y.h; i++)
 					for (int j = 0; j < y.w; j++)
-						for (int k = 0; k < f.c; k++)
+						for (int k = 0; k < f.c - last; k++)
 							for (int v = 0; v < f.h; v++)
 								for (int u = 0; u < f.w; u++) {
 									int r = i * c.down - c.top + v * c.high;

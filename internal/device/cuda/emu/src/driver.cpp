@@ -283,7 +283,8 @@ API Result cuDevicePrimaryCtxRetain(void **c, int device) {
 			atoi(env("ORDER", "0").c_str()), atoll(env("FAIL", "0").c_str()), env("DIR", "."),
 			env("CXX", "g++ -std=c++17 -O1 -Wall -Wno-unused -fno-strict-aliasing"),
 			env("CAPTURE", ""), atoi(env("CONV_LACKS", "0").c_str()),
-			atoi(env("CONV_FAILS", "0").c_str()), atoll(env("HANDLE", "0").c_str()),
+			atoi(env("CONV_FAILS", "0").c_str()), atoi(env("CONV_BREAKS", "0").c_str()),
+			atoi(env("CONV_ERRS", "0").c_str()), atoll(env("CONV_ROOM", "4096").c_str()), atoll(env("HANDLE", "0").c_str()),
 			atoll(env("FIRST", "0").c_str()), atof(env("HURRY", "1").c_str()),
 			atoll(env("PINS", "0").c_str()), env("RACES", "") != "",
 			env("UNBOUND", "") != ""};

@@ -49,6 +49,8 @@ struct Settings {
 	std::string compiler;    // CXX
 	std::string refuses;     // CAPTURE: what of capturing fails, begin, work or upload
 	int lacks, fails;        // CONV_LACKS, CONV_FAILS: convolutions of so many filters
+	int breaks, errs;        // CONV_BREAKS, CONV_ERRS: likewise, and it says it computes them
+	long long room;          // CONV_ROOM: bytes that convolutions work in
 	long long handle, first; // HANDLE, FIRST: bytes that a handle of cuBLAS takes, and what it
 	                         // loads for the first product of a context
 	double hurry;            // HURRY: how much faster than the clock events' times pass
