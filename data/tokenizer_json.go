@@ -190,7 +190,10 @@ func parseTokenizer(text []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	t.index()
-	return t.Ending(ends...), t.begin()
+	if err := t.begin(); err != nil {
+		return nil, err
+	}
+	return t.Ending(ends...), nil
 }
 
 // supported refuses what would give other ids than those the file means.

@@ -196,6 +196,14 @@ func TestPrompt(t *testing.T) {
 		if got := tok.Encode("low"); !slices.Equal(got, []int32{257}) {
 			t.Errorf("%s: the text alone is %v", post, got)
 		}
+		var kept Tokenizer // as in a checkpoint, with what ends texts
+		text, err := tok.Ending(260).MarshalText()
+		if err == nil {
+			err = kept.UnmarshalText(text)
+		}
+		if got := kept.Prompt("low"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s, kept: %v, want %v: %v", post, got, want, err)
+		}
 	}
 	var tok Tokenizer
 	err := tok.UnmarshalJSON(small(plain, strings.Replace(template, "259", "999", 1)))

@@ -218,6 +218,7 @@ func GPT(c GPTConfig) (*Model, error) {
 		return nil, err
 	}
 	m := nn.NewModel()
+	m.Adapters = c.Training.Adapters
 	tokens := m.Input("tokens", graph.I32, c.Texts, c.Length)
 	targets := m.Input("targets", graph.I32, c.Texts, c.Length)
 	labels, counts := labelled(targets)

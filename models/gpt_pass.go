@@ -161,19 +161,8 @@ func (p *gpt) linear(c *nn.Ctx, x graph.Value, out int, last, bias bool) graph.V
 	if last {
 		deviation /= math.Sqrt(2 * float64(p.Layers))
 	}
-	init := nn.Normal(deviation)
-	if p.Blocks == GPT2Blocks {
-		return nn.Linear(c, x, out, nn.LinearOptions{Weight: init})
-	}
-	if !x.Valid() {
-		return x
-	}
-	defer c.Enter()()
-	y := ops.MatMulT(x, c.Param("weight", init, out, x.Type().Size(-1)), false, true)
-	if bias {
-		y = ops.Add(y, c.Param("bias", nn.Zeros, out))
-	}
-	return y
+	return nn.Linear(c, x, out, nn.LinearOptions{Weight: nn.Normal(deviation), NoBias: !bias,
+		Rows: p.Blocks == LlamaBlocks})
 }
 
 func (p *gpt) feedForward(c *nn.Ctx, x graph.Value) graph.Value {

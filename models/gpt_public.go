@@ -18,6 +18,16 @@ func (c GPTConfig) PublicName(parameter string) string {
 	return name
 }
 
+// FullName is [GPTConfig.PublicName] with the prefix of the network's base, as a language model
+// of transformers calls it.
+func (c GPTConfig) FullName(parameter string) string {
+	name := c.PublicName(parameter)
+	if c.Blocks == GPT2Blocks {
+		name = basePrefixes[c.Blocks] + name
+	}
+	return name
+}
+
 // ParameterName is the parameter of [GPT] that public checkpoints give a name, with or
 // without the prefix of the network's base, "transformer." or "model."; "" for what is none
 // of this network: see [GPTConfig.Role].

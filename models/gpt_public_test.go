@@ -2,6 +2,7 @@ package models
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -147,7 +148,8 @@ func TestPublicConfig(t *testing.T) {
 			if c.Positions == 0 { // the file says how many are read at a time
 				again.Positions = 0
 			}
-			if err != nil || again != c || !slices.Equal(p.Ends, want) || p.Unknown != nil {
+			if err != nil || !reflect.DeepEqual(again, c) || !slices.Equal(p.Ends, want) ||
+				p.Unknown != nil {
 				t.Errorf("%+v became %+v by way of %s: %v", c, p, text, err)
 			}
 			if plain := strings.Join(strings.Fields(string(text)), ""); !strings.Contains(plain,
@@ -167,7 +169,7 @@ func TestPublicConfigHonours(t *testing.T) {
 		!bare.Untied || bare.Length != 2048 {
 		t.Errorf("a LLaMA that says nothing: %+v", bare)
 	}
-	if want := parsed(t, configGPT2); base != want {
+	if want := parsed(t, configGPT2); !reflect.DeepEqual(base, want) {
 		t.Errorf("a GPT-2 that says nothing: %+v, want %+v", base, want)
 	}
 	theta := func(base float32) func(p Published) bool {
@@ -255,7 +257,7 @@ func TestShaped(t *testing.T) {
 			}
 			return publicGPT2[name]
 		})
-		if err != nil || c != want {
+		if err != nil || !reflect.DeepEqual(c, want) {
 			t.Errorf("%q: %+v, %v", prefix, c, err)
 		}
 	}
@@ -284,7 +286,7 @@ func TestFamiliesAreWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := parsed(t, string(again)); got != want {
+		if got := parsed(t, string(again)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is written as %s:\n%+v\nwant\n%+v", text, again, got, want)
 		}
 	}

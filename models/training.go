@@ -1,8 +1,10 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/nn"
@@ -14,6 +16,8 @@ type Training struct {
 	Clip       float32      // of the norm of all gradients; 0: the model's, which is mostly none
 	Accumulate int          // executions whose gradients an update averages; 0: one
 	Workers    int          // that train together, each with batches of its own; 0: one
+	Frozen     []string     // scopes whose parameters are not trained, or the parameters
+	Adapters   *nn.Adapters // of linear layers, which alone are trained, in gpt; nil: none
 	Exchange   graph.How    // how these exchange gradients
 	Factoring  nn.Factoring // which of them by factors; nil: none
 	// Given says which parameters are updated by who keeps workers in step between steps, from
@@ -31,6 +35,11 @@ func (t Training) Validate() error {
 		return fmt.Errorf("--accumulate is %d: want 1 to %d", t.Accumulate, maxAccumulated)
 	case t.Workers < 0:
 		return fmt.Errorf("%d workers: want 1 or more", t.Workers)
+	}
+	if t.Adapters != nil {
+		if err := t.Adapters.Validate(); err != nil {
+			return err
+		}
 	}
 	return t.Exchange.Check()
 }
@@ -50,6 +59,10 @@ func (t Training) Minimize(m *nn.Model, loss graph.Value, by nn.Optimizer,
 	if t.Accumulate > 0 {
 		o.Accumulate = t.Accumulate
 	}
+	if t.Adapters != m.Adapters {
+		m.Graph.Fail(errors.New("only gpt has adapters"))
+	}
+	o.Frozen = append(slices.Clone(o.Frozen), t.Frozen...)
 	if o.Name == "" {
 		m.Given = t.Given
 	}

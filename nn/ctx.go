@@ -239,7 +239,7 @@ func (c *Ctx) distinct(t graph.Type) graph.Type {
 // that is kept to report.
 func (m *Model) Declare(net func(c *Ctx, in ...graph.Value), in ...graph.Value) {
 	scratch := NewModel()
-	scratch.Unnamed = m.Unnamed
+	scratch.Unnamed, scratch.Adapters = m.Unnamed, m.Adapters
 	var like []graph.Value
 	for _, v := range in {
 		if !v.Valid() {

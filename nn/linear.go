@@ -16,10 +16,12 @@ type LinearOptions struct {
 	// Names of weight and bias; "" means "weight" and "bias".
 	WeightName, BiasName string
 	Axis                 string // the name of the axis that is made, if it is to have one
+	// Rows has the weight as f32[out in], a row for each output, as other libraries keep it.
+	Rows bool
 }
 
 // Linear is x·weight + bias: x f32[… in] → f32[… out], with weight f32[in out] and
-// bias f32[out].
+// bias f32[out]. If the model has [Adapters] for it, theirs is added.
 func Linear(c *Ctx, x graph.Value, out int, options ...LinearOptions) graph.Value {
 	o, ok := one(c.Graph(), options)
 	if !ok || !rank("linear", x, 1) {
@@ -32,13 +34,11 @@ func Linear(c *Ctx, x graph.Value, out int, options ...LinearOptions) graph.Valu
 	defer c.Enter()()
 	in := x.Type().Shape[x.Type().Rank()-1]
 	axis := c.Dim(o.Axis, out)
-	w := c.ParamOf(either(o.WeightName, "weight"), o.Weight.or(Glorot),
-		graph.Type{DType: graph.F32, Shape: []graph.Dim{in, axis}})
 	shape := x.Type().Shape
 	if len(shape) == 1 {
 		x = ops.ReshapeSizes(x, 1, in.Size)
 	}
-	x = ops.MatMul(x, w)
+	x = adapt(c, x, weigh(c, x, in, axis, o), in.Size, out)
 	if len(shape) == 1 || o.NoBias && axis.Name != "" {
 		x = c.shaped(x, append(slices.Clone(shape[:len(shape)-1]), axis))
 	}
@@ -48,6 +48,16 @@ func Linear(c *Ctx, x graph.Value, out int, options ...LinearOptions) graph.Valu
 	bias := c.ParamOf(either(o.BiasName, "bias"), o.Bias,
 		graph.Type{DType: graph.F32, Shape: []graph.Dim{axis}})
 	return ops.Add(x, bias)
+}
+
+// weigh is the product with a layer's weight.
+func weigh(c *Ctx, x graph.Value, in, out graph.Dim, o LinearOptions) graph.Value {
+	t := graph.Type{DType: graph.F32, Shape: []graph.Dim{in, out}}
+	if o.Rows {
+		slices.Reverse(t.Shape)
+	}
+	w := c.ParamOf(either(o.WeightName, "weight"), o.Weight.or(Glorot), t)
+	return ops.MatMulT(x, w, false, o.Rows)
 }
 
 // shaped gives the axes of x their names, and is x itself in a model without any. It is

@@ -24,7 +24,8 @@ type MinimizeOptions struct {
 	// Of are scopes: only parameters in one of them, or of that very name, are
 	// trained. None means all that the loss depends on.
 	Of []string
-	// Frozen are scopes whose parameters are not trained.
+	// Frozen are scopes whose parameters are not trained. In a model with [Adapters] only those
+	// of these are.
 	Frozen []string
 
 	// Clip is the most that the norm of all gradients together may be; they are
@@ -132,6 +133,9 @@ func (o *MinimizeOptions) check(m *Model, by Optimizer) error {
 	case !(o.Decay >= 0):
 		return errorf("weight decay is %v: want a number from 0", o.Decay)
 	}
+	if err := m.adapted(); err != nil {
+		return err
+	}
 	if err := m.known("Of", o.Of); err != nil {
 		return err
 	}
@@ -167,7 +171,8 @@ func (m *Model) trained(o MinimizeOptions) (list []graph.Value) {
 	}
 	for _, v := range m.parameters {
 		name := v.Node.Name
-		if (len(o.Of) == 0 || within(name, o.Of)) && !within(name, o.Frozen) {
+		if (len(o.Of) == 0 || within(name, o.Of)) && !within(name, o.Frozen) &&
+			(m.Adapters == nil || IsAdapter(name)) {
 			list = append(list, v)
 		}
 	}

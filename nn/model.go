@@ -40,6 +40,9 @@ type Model struct {
 	// studies of planning.
 	Fine bool
 
+	// Adapters are those of linear layers; nil: none. With them nothing else is trained.
+	Adapters *Adapters
+
 	// Workers is how many processes train the model together, each with batches of its own;
 	// 0, like 1, is one. With more, objectives exchange their gradients before these are
 	// clipped and used, and what running averages fold in, so that the variables of all
@@ -57,6 +60,7 @@ type Model struct {
 
 	parameters []graph.Value // in order of creation
 	variables  map[string]graph.Value
+	layers     map[string]bool   // linear ones, by their scopes
 	averages   []*graph.Node     // updates of running averages that belong to no objective yet
 	states     map[string]states // of optimizers, by objective
 }

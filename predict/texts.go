@@ -99,6 +99,11 @@ func parameters(s *gomem.Session, d *models.Decoder) []graph.Value {
 	return out
 }
 
+// Reload gives the decoder's parameters values anew, of which load may set some.
+func (t *Texts) Reload(load Weights) error {
+	return load(t.session, parameters(t.session, t.decoder))
+}
+
 // Close frees the memory.
 func (t *Texts) Close() error { return t.session.Close() }
 

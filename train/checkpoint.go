@@ -30,6 +30,7 @@ type Checkpoint struct {
 	Executions  int      // of objectives by all workers, each with a batch of its own
 	Job         string   // a random id of the job, where others may take a worker's place
 	Epoch       int64    // of that, in which it was saved; they count the groups of its workers
+	Base        *Base    // has the variables that are not in the checkpoint; nil: it has all
 	Evaluated   int      // the step of the last evaluation; 0 if there was none, or none is told
 }
 
@@ -72,6 +73,7 @@ const (
 	keySeed      = "gomem.seed"
 	keyTokenizer = "gomem.tokenizer"
 	keyMachine   = "gomem.machine"
+	keyBase      = "gomem.base"    // a JSON object, if there is one
 	keyBest      = "gomem.best"    // a JSON object, if there is one
 	keyClasses   = "gomem.classes" // a JSON array of strings, if there are any
 	keyWorkers   = "gomem.workers" // if there are several
@@ -99,6 +101,10 @@ func (c Checkpoint) metadata() (map[string]string, error) {
 	if len(c.Classes) > 0 {
 		classes, errClasses := json.Marshal(c.Classes)
 		m[keyClasses], err = string(classes), cmp.Or(err, errClasses)
+	}
+	if c.Base != nil {
+		base, errBase := json.Marshal(c.Base)
+		m[keyBase], err = string(base), cmp.Or(err, errBase)
 	}
 	if c.Workers > 1 {
 		m[keyWorkers] = strconv.Itoa(c.Workers)
@@ -148,6 +154,11 @@ func parse(m map[string]string) (Checkpoint, error) {
 	if classes, ok := m[keyClasses]; ok {
 		if err := json.Unmarshal([]byte(classes), &c.Classes); err != nil {
 			return c, fmt.Errorf("%s: %w", keyClasses, legible.Error(err, 200))
+		}
+	}
+	if base, ok := m[keyBase]; ok {
+		if err := json.Unmarshal([]byte(base), &c.Base); err != nil || c.Base == nil {
+			return c, fmt.Errorf("%s is no base", keyBase)
 		}
 	}
 	if workers, ok := m[keyWorkers]; ok {

@@ -13,6 +13,7 @@ import (
 	"github.com/gomem/gomem/internal/legible"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
+	"github.com/gomem/gomem/nn"
 )
 
 // initial is where the variables of a new run have values from. Optimizers begin anew.
@@ -64,7 +65,7 @@ func (i initial) public(s *gomem.Session, g *graph.Graph) (parts []gomem.Part, e
 	var vars []graph.Value
 	is := weight(g)
 	for _, v := range s.Variables() {
-		if is(v) {
+		if is(v) && !nn.IsAdapter(v.Node.Name) {
 			vars = append(vars, v)
 		}
 	}

@@ -17,10 +17,14 @@ func Load(path string, s *gomem.Session, vars []graph.Value) error {
 		return err
 	}
 	defer o.close()
-	if err := o.has(vars); err != nil {
+	own, based := o.separate(vars)
+	if err := o.has(own); err != nil {
 		return err
 	}
-	for _, v := range vars {
+	if err := o.setBased(s, based); err != nil {
+		return err
+	}
+	for _, v := range own {
 		if err := o.set(s, v); err != nil {
 			return err
 		}

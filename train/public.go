@@ -16,6 +16,7 @@ import (
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // The names of the files of a public checkpoint.
@@ -35,6 +36,7 @@ type Public struct {
 	Tokenizer *data.Tokenizer // nil if there is none
 	Notes     []string        // what was passed over, a line each
 	dir       string
+	adapters  []*Adapter
 	tensors   map[string]publicTensor // by the parameter that they are
 }
 
@@ -182,6 +184,14 @@ func (p *Public) findTokenizer(ends []int32) error {
 // numbers of other types are converted. A parameter that the checkpoint has not, or has
 // with other axes, is an *[ErrCheckpoint], and then none is set.
 func (p *Public) Load(s *gomem.Session, vars []graph.Value) error {
+	if len(p.adapters) > 0 {
+		if err := p.Use(s, vars, 0); err != nil {
+			return err
+		}
+		vars = slices.DeleteFunc(slices.Clone(vars), func(v graph.Value) bool {
+			return nn.IsAdapter(v.Node.Name)
+		})
+	}
 	_, err := p.load(s, vars)
 	return err
 }

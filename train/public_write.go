@@ -10,6 +10,7 @@ import (
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/nn"
 )
 
 // WritePublic writes a model as a public checkpoint: model.safetensors, config.json
@@ -79,36 +80,45 @@ func replacePublic(d disk, dir, name string, content func(file) error) error {
 }
 
 // Export writes a run's checkpoint of models.GPT with this configuration as a public
-// checkpoint. from is the checkpoint's file, or a directory for the latest in it. A
-// directory with checkpoints of a run is refused: it would no longer be known as one.
+// checkpoint, adapters added to the matrices that they are of. from is the checkpoint's file, or
+// a directory for the latest in it. A directory with checkpoints of a run is refused: it would no
+// longer be known as one.
 func Export(dir, from string, c models.GPTConfig) error {
 	if l, err := list(dir); err == nil && len(l.steps) > 0 {
 		return &ErrCheckpoint{Path: dir, Err: errors.New("the directory has checkpoints of a " +
 			"run: write to another directory")}
 	}
-	o, err := open(from)
+	x, err := OpenValues(from)
 	if err != nil {
 		return err
 	}
-	defer o.close()
+	defer x.Close()
 	m, err := models.GPT(c)
 	if err != nil {
 		return err
 	}
-	var parameters []graph.Value
+	var parameters, adapters []graph.Value
+	all := map[string]graph.Value{}
 	for _, n := range m.Graph.Variables() {
-		if !n.State {
-			parameters = append(parameters, n.Value(0))
+		v := n.Value(0)
+		all[n.Name] = v
+		switch {
+		case nn.IsAdapter(n.Name):
+			adapters = append(adapters, v)
+		case !n.State:
+			parameters = append(parameters, v)
 		}
 	}
-	if err := o.has(parameters); err != nil {
+	own, _ := x.from.separate(append(adapters, parameters...))
+	if err := x.from.has(own); err != nil {
 		return err
 	}
-	tok := &data.Tokenizer{}
-	if err := tok.UnmarshalText([]byte(o.Tokenizer)); err != nil {
-		return o.fail("%w", err)
+	var tok *data.Tokenizer
+	if x.from.Tokenizer != "" {
+		tok = &data.Tokenizer{}
+		if err := tok.UnmarshalText([]byte(x.from.Tokenizer)); err != nil {
+			return x.from.fail("%w", err)
+		}
 	}
-	return WritePublic(dir, c, tok, parameters, func(v graph.Value) (gomem.Tensor, error) {
-		return o.file.Get(v.Node.Name)
-	})
+	return WritePublic(dir, c, tok, parameters, merged(c, x.Get, all))
 }

@@ -130,7 +130,12 @@ func previous(path string) string {
 // matches demands that the checkpoint has exactly the variables of g, and
 // belongs to the run that want describes.
 func (o *opened) matches(want Checkpoint, g *graph.Graph) error {
-	if first, n := differences(o.common(), g.Variables()); n > 0 {
+	vars := g.Variables()
+	if o.Base != nil {
+		is := frozen(g)
+		vars = slices.DeleteFunc(vars, func(n *graph.Node) bool { return is[n.Name] })
+	}
+	if first, n := differences(o.common(), vars); n > 0 {
 		which := "is of a model with other sizes"
 		if o.Model != want.Model || o.Size != want.Size {
 			which = fmt.Sprintf("is of another model (%s %s, this is %s %s)", o.Model, o.Size,
@@ -189,7 +194,11 @@ func (d difference) String() string {
 // restore gives the variables of a session their values, one at a time. Of one that is divided
 // among processes nothing is read but what this one has of it: see [run.undamaged].
 func (o *opened) restore(s *gomem.Session) error {
-	for _, v := range s.Variables() {
+	own, based := o.separate(s.Variables())
+	if err := o.setBased(s, based); err != nil {
+		return err
+	}
+	for _, v := range own {
 		var err error
 		if blocks := s.Blocks(v); len(blocks) > 0 {
 			err = o.setBlocks(s, v, blocks)

@@ -33,6 +33,7 @@ type run struct {
 	rated    int  // the step of the last evaluation that all workers have taken part in
 	assessed int  // the step of the last one whose result this one has
 
+	base       *Base  // of its checkpoints
 	vocabulary string // of the tokenizer, as text
 }
 
@@ -214,7 +215,8 @@ func (r *run) warm() error {
 	}
 	r.team.begins.init, r.team.begins.warm = r.Init, parts
 	r.emit(e)
-	return nil
+	r.base, err = baseOf(r.Options)
+	return err
 }
 
 // resumption opens the checkpoint to resume from, nil if there is none.
@@ -265,6 +267,7 @@ func (r *run) restore(from *opened) error {
 	r.course.done, r.rated, r.assessed = from.Step, from.Evaluated, from.Evaluated
 	r.archive.saved, r.archive.good = from.Step, from.Path
 	r.summary.ResumedFrom = from.Step
+	r.base = from.Base
 	r.watch.resume(from.Checkpoint)
 	r.archive.store.spare = r.watch.step
 	return from.restore(r.session)

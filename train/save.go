@@ -192,6 +192,7 @@ type source struct {
 	session *gomem.Session
 	others  []foreign
 	fetch   func(foreign) (tensor.View, error)
+	based   map[string]bool // variables that the checkpoint's base has
 }
 
 // writeVariables writes a checkpoint, one variable at a time.
@@ -212,7 +213,10 @@ func writeVariables(w file, c Checkpoint, from tensors) error {
 
 // list is the session's variables, and then those of others.
 func (s source) list() []safetensors.Entry {
-	all := entries(s.session.Variables())
+	own := slices.DeleteFunc(slices.Clone(s.session.Variables()), func(v graph.Value) bool {
+		return s.based[v.Node.Name]
+	})
+	all := entries(own)
 	for _, x := range s.others {
 		all = append(all, safetensors.Entry{Name: ownName(x.v.Node.Name, x.rank), Type: x.v.Type()})
 	}

@@ -113,7 +113,8 @@ func (r *run) write(others []foreign) error {
 	if r.archive.place == nil { // who led before may have had it until now
 		_ = r.occupy()
 	}
-	from, s := source{r.session, others, fetch}, r.archive.guarded(r.Parallel, r.course.done)
+	from := source{r.session, others, fetch, r.base.of(r.Model)}
+	s := r.archive.guarded(r.Parallel, r.course.done)
 	shared := &joint{disk: s.disk}
 	if r.Parallel.jointly() {
 		s.disk = shared
@@ -140,7 +141,7 @@ func (r *run) checkpoint() Checkpoint {
 		Model: r.Name, Size: r.Size, Config: r.Config, Labels: r.Labels,
 		Step: r.course.done, Seed: r.Seed, Tokenizer: r.vocabulary, Machine: r.Machine,
 		Best: r.watch.state(), Classes: r.Classes, Workers: r.workers(),
-		Executions: executions, Evaluated: r.assessed,
+		Executions: executions, Base: r.base, Evaluated: r.assessed,
 	}
 	if f := r.Parallel.fence(); f != nil {
 		c.Job, c.Epoch = f.Term()

@@ -98,6 +98,12 @@ func flagsOf(c train.Checkpoint) (modelFlags, error) {
 			return f, fmt.Errorf("dropout %w", err)
 		}
 	}
+	f.Freeze = scopes(c.Config["freeze"])
+	if text := c.Config["lora"]; text != "" {
+		if err := f.LoRA.UnmarshalText([]byte(text)); err != nil {
+			return f, fmt.Errorf("lora %w", err)
+		}
+	}
 	f.Fine, f.Stacked = c.Config["fine"] == "true", c.Config["stacked"] == "true"
 	f.MoE, f.Nets = c.Config["moe"], c.Config["nets"]
 	if c.Config["version"] == "2" {

@@ -19,6 +19,7 @@ type evalCmd struct {
 	Data        location `group:"data" placeholder:"SPEC"`
 	EvalBatches count    `group:"data" placeholder:"N"`
 	Length      count    `group:"model" placeholder:"TOKENS"`
+	Adapter     location `group:"model" placeholder:"DIR"`
 	Strict      bool     `group:"data"`
 	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 
@@ -89,6 +90,11 @@ func (c *evalCmd) Run(ctx context.Context, e *env) error {
 	}
 	if err := x.lengthen(c.Length); err != nil {
 		return err
+	}
+	if c.Adapter != "" {
+		if err := x.adapt([]string{string(c.Adapter)}); err != nil {
+			return err
+		}
 	}
 	if x.public != nil {
 		return c.public(ctx, e, x)

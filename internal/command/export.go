@@ -6,9 +6,8 @@ import (
 	"os"
 
 	"github.com/gomem/gomem/front/onnx"
-	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/safetensors"
+	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/train"
 )
 
@@ -17,13 +16,17 @@ type exportCmd struct {
 	From location `group:"model" required:"" placeholder:"DIR"`
 	To   location `arg:"" optional:"" help:"Directory to write."`
 	ONNX location `name:"onnx" group:"output" placeholder:"FILE"`
+
+	Adapter location `group:"output" placeholder:"DIR"`
 }
 
 // Help is the long help.
 func (exportCmd) Help() string {
 	return `Writes a checkpoint of gpt as others publish such networks: a directory with
 model.safetensors, config.json and tokenizer.json, which the libraries of Hugging
-Face read, and gomem predict. There is no optimizer in it.
+Face read, and gomem predict. There is no optimizer in it. What --lora has
+trained is added to the matrices; --adapter writes it by itself, as PEFT reads
+it: adapter_model.safetensors and adapter_config.json.
 
 By --onnx what predicts is written as a file of ONNX, of batches and lengths as the
 run's: the logits of moe, transformer, gpt, lstm-lm, resnet and deepspeech, and the
@@ -46,8 +49,14 @@ func (exportCmd) examples() string {
 
 // Run writes.
 func (c *exportCmd) Run(_ context.Context, e *env) error {
-	if (c.To == "") == (c.ONNX == "") {
-		return usagef("want a directory to write, or --onnx FILE, and not both")
+	given := 0
+	for _, to := range []location{c.To, c.ONNX, c.Adapter} {
+		if to != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return usagef("want a directory to write, or --onnx FILE, or --adapter DIR: one of them")
 	}
 	if c.ONNX != "" {
 		return c.network(e)
@@ -79,11 +88,23 @@ func (c *exportCmd) Run(_ context.Context, e *env) error {
 	if err != nil {
 		return x.unusable("%w", err)
 	}
+	if c.Adapter != "" {
+		return c.adapter(e, x, config)
+	}
 	if err := train.Export(string(c.To), x.Path, config); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(e.stdout, "wrote %s: %s parameters of step %d\n", c.To,
 		grouped(config.Parameters()), x.Step)
+	return err
+}
+
+// adapter writes the adapters of a run.
+func (c *exportCmd) adapter(e *env, x checkpointed, config models.GPTConfig) error {
+	if err := train.WriteAdapter(string(c.Adapter), x.Path, config); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(e.stdout, "wrote %s: the adapters of step %d\n", c.Adapter, x.Step)
 	return err
 }
 
@@ -108,13 +129,12 @@ func (c *exportCmd) model(e *env, x checkpointed) error {
 	if out != b.model.Logits() {
 		name = "output"
 	}
-	weights, err := safetensors.Open(x.Path)
+	weights, err := train.OpenValues(x.Path)
 	if err != nil {
 		return err
 	}
 	defer weights.Close()
-	err = onnx.Export(string(c.ONNX), []onnx.Output{{Name: name, Value: out}},
-		func(v graph.Value) (tensor.View, error) { return weights.Get(v.Node.Name) })
+	err = onnx.Export(string(c.ONNX), []onnx.Output{{Name: name, Value: out}}, weights.Get)
 	if err != nil {
 		return err
 	}

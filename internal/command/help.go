@@ -91,6 +91,12 @@ const flagTexts = `
 --accumulate
     all but wgan: batches a step, whose gradients one update averages, over all their
     tokens, images or utterances (default 1).
+--freeze
+    Parameters that are not trained, or scopes of them: h/0,wte. Checkpoints of a run by
+    --init of a public one leave them out, and are read together with that.
+--lora
+    gpt: train two small matrices beside linear layers' own, and nothing else:
+    rank=16,alpha=32,dropout=0.05,targets=q_proj+v_proj (default: rank, 0, all).
 --nets
     wgan: resnet, 101 layers each, or good, the default of the original (default resnet).
 --rnn

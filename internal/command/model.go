@@ -48,6 +48,8 @@ type modelFlags struct {
 	Optimizer  string   `group:"training" enum:"${optimizers}" default:"" placeholder:"NAME"`
 	Clip       positive `group:"training" placeholder:"NORM"`
 	Accumulate count    `group:"training" placeholder:"N"`
+	Freeze     scopes   `group:"training" placeholder:"SCOPE,..."`
+	LoRA       lora     `name:"lora" group:"training" placeholder:"rank=N,..."`
 
 	network string // what a checkpoint keeps of one that was given by a file
 	symbols count  // that the data are written with; 0: those of English
@@ -78,6 +80,7 @@ func (f modelFlags) particular() []option {
 		{"classes", f.Classes > 0},
 		{"dropout", f.Dropout != nil},
 		{"accumulate", f.Accumulate > 0},
+		{"lora", f.LoRA != ""},
 		{"axis", f.Axis != ""},
 		{"output", f.Output != ""},
 		{"loss", f.Loss != ""},
@@ -141,6 +144,12 @@ func (f modelFlags) enter(numbers map[string]string) {
 	if f.Clip > 0 {
 		numbers["clip"] = fmt.Sprint(float32(f.Clip))
 	}
+	if f.Freeze != "" {
+		numbers["freeze"] = string(f.Freeze)
+	}
+	if f.LoRA != "" {
+		numbers["lora"] = string(f.LoRA)
+	}
 	if f.Accumulate > 0 {
 		numbers["accumulate"] = strconv.Itoa(int(f.Accumulate))
 	}
@@ -167,6 +176,7 @@ func (f modelFlags) optimizer() nn.Optimizer {
 func (f modelFlags) training() models.Training {
 	return models.Training{Optimizer: f.optimizer(), Clip: float32(f.Clip),
 		Accumulate: int(f.Accumulate), Workers: f.exchanging,
+		Frozen: f.Freeze.list(), Adapters: f.LoRA.adapters(),
 		Factoring: f.factoring, Given: f.pushed}
 }
 

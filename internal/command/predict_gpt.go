@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
+	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/predict"
+	"github.com/gomem/gomem/train"
 )
 
 // continued is the line of a text that was continued.
@@ -22,6 +25,8 @@ type continued struct {
 	Text   string `json:"text"`   // what was written, without the prompt
 	Tokens int    `json:"tokens"` // of it
 	Ended  bool   `json:"ended"`  // by the model
+
+	Adapter string `json:"adapter,omitempty"` // its directory
 }
 
 // continuation is the task of a model that continues texts: every input is one.
@@ -29,6 +34,9 @@ func continuation(_ context.Context, e *env, c *predictCmd, x checkpointed) (*ta
 	o, err := c.sampling()
 	if err == nil {
 		err = x.lengthen(c.Length)
+	}
+	if err == nil {
+		err = x.adapt(c.Adapter)
 	}
 	if err != nil {
 		return nil, err
@@ -57,14 +65,62 @@ func continuation(_ context.Context, e *env, c *predictCmd, x checkpointed) (*ta
 		}
 		defer texts.Close()
 		w := &continuer{tokenizer: tokenizer, length: d.Length, texts: texts, sampling: o,
-			reply: r, titled: len(all) > 1}
-		err = w.all(ctx, inTurn(all, batch, func(input string) (string, error) {
-			return promptOf(input, e.stdin)
-		}))
+			reply: r, titled: len(all) > 1 || len(c.Adapter) > 1}
+		read := readOnce(func(input string) (string, error) { return promptOf(input, e.stdin) })
+		err = w.adapted(ctx, x.public, c.Adapter, all, batch, read)
 		r.usage = texts.Usage()
 		return err
 	}
 	return t, nil
+}
+
+// readOnce has every input read once, however often it is asked for.
+func readOnce(read func(input string) (string, error)) func(input string) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	done := map[string]result{}
+	return func(input string) (string, error) {
+		r, ok := done[input]
+		if !ok {
+			r.text, r.err = read(input)
+			done[input] = r
+		}
+		return r.text, r.err
+	}
+}
+
+// adapt has a public checkpoint's network have adapters, if that is asked for.
+func (x checkpointed) adapt(dirs []string) error {
+	switch {
+	case len(dirs) == 0:
+		return nil
+	case x.public == nil:
+		return usagef("--adapter does nothing for a run, which has its own: leave it out, or " +
+			"give --from a public checkpoint")
+	}
+	return x.public.Adapt(dirs...)
+}
+
+// adapted continues every text with each of the adapters, or with none if there are none.
+func (c *continuer) adapted(ctx context.Context, p *train.Public, adapters []string,
+	all []question[string], batch int, read func(string) (string, error)) error {
+	for i := range max(1, len(adapters)) {
+		if i > 0 {
+			use := func(s *gomem.Session, vars []graph.Value) error { return p.Use(s, vars, i) }
+			if err := c.texts.Reload(use); err != nil {
+				return err
+			}
+		}
+		if len(adapters) > 0 {
+			c.adapter = adapters[i]
+		}
+		if err := c.all(ctx, inTurn(slices.Clone(all), batch, read)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sampling is how tokens are chosen. Who limits what is drawn wants something drawn.
@@ -144,8 +200,9 @@ type continuer struct {
 	texts     *predict.Texts
 	sampling  predict.Sampling
 	reply     *reply
-	titled    bool // there are several
-	shown     int  // bytes of what is written that have been shown
+	titled    bool   // there are several
+	adapter   string // in use; "" if there is none
+	shown     int    // bytes of what is written that have been shown
 }
 
 // all continues every text. One that is alone in its batch is shown as it is written.
@@ -178,12 +235,17 @@ func (c *continuer) all(ctx context.Context, next func() []question[string]) err
 		c.reply.units += len(written.Tokens)
 		c.reply.short(q, len(written.Tokens), c.sampling.Tokens, written.Ended, c.length)
 		text := c.tokenizer.Decode(written.Tokens)
-		line := continued{"prediction", q.Input, text, len(written.Tokens), written.Ended}
+		line := continued{"prediction", q.Input, text, len(written.Tokens), written.Ended,
+			c.adapter}
+		title := at(q.Input, 0)
+		if c.adapter != "" {
+			title += " by " + onLine(c.adapter)
+		}
 		switch {
 		case live:
 			c.reply.show(line, harmless(text[c.shown:])+"\n")
 		case c.titled:
-			c.reply.show(line, fmt.Sprintf("==> %s <==\n%s%s\n", at(q.Input, 0), q.Value,
+			c.reply.show(line, fmt.Sprintf("==> %s <==\n%s%s\n", title, q.Value,
 				harmless(text)))
 		default:
 			c.reply.show(line, q.Value+harmless(text)+"\n")

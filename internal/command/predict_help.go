@@ -27,6 +27,13 @@ predict --samples
     each (default samples.png). onnx: an .npz file of the outputs, by their names.
 export --onnx
     File to write the network of a run of --model onnx:FILE to, with the run's weights.
+export --adapter
+    Directory to write what --lora has trained to, by itself.
+predict --adapter
+    Of a public checkpoint: a directory with adapters of PEFT, as export --adapter writes
+    them. May be given several times: then each in turn answers every input.
+eval --adapter
+    Of a public checkpoint: a directory with adapters of PEFT.
 predict --length
     Of a public checkpoint: the tokens that are read at a time, at most (default 2,048, or as
     many as the model has positions for, if those are fewer).

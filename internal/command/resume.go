@@ -147,7 +147,8 @@ func (c *trainCmd) settings() map[string]string {
 		"eval-share": inWords(c.EvalShare), "lr": inWords(c.LR),
 	}
 	for name, word := range map[string]string{"axis": string(f.Axis), "output": f.Output,
-		"loss": f.Loss, "target": f.Target, "network": f.kept()} {
+		"loss": f.Loss, "target": f.Target, "network": f.kept(), "freeze": string(f.Freeze),
+		"lora": string(f.LoRA)} {
 		s[name] = word
 	}
 	if f.Clip > 0 {

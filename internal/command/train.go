@@ -81,6 +81,7 @@ func (trainCmd) examples() string {
   gomem train --save run1 --save-every 100       keep checkpoints
   gomem train --resume run1                      continue, and save there again
   gomem train --data tsv:pairs.tsv --epochs 2    other data
+  gomem train --model gpt --network DIR --init DIR --lora rank=16
   gomem train --policy vanilla                   the baseline: same losses, more memory
   gomem train --device-memory 64MiB --json       a tighter budget, JSON lines
 `
