@@ -1,9 +1,10 @@
 // Package quant has the formats in which the elements of a row take few bits, as pure functions on
 // one row: [Format.Pack] and [Format.Unpack].
 //
-// A row is a sequence of blocks, without anything before, between or after them, so that a matrix
-// of whole rows can be cut at any row. All numbers are little endian. Below, d and m are binary16,
-// and an element is computed in float32, each operation rounded, in the order that is written.
+// A row is a sequence of blocks, with nothing between or after them, and but for NF4 nothing before
+// them, so that a matrix of whole rows can be cut at any row. All numbers are little endian. Below,
+// d and m are binary16, and an element is computed in float32, each operation rounded, in the order
+// that is written.
 //
 // # Q8_0, 34 bytes for 32 elements
 //
@@ -40,16 +41,15 @@
 //
 // x = (d·s)·(q-32).
 //
-// # NF4, 33 bytes for 64 elements, and 8 for up to 16,384
+// # NF4, 33 bytes for 64 elements, and 8 for the row
 //
 // Codes are indices into a table of 16 quantiles of a normal distribution, which is bitsandbytes':
 // see Dettmers et al., QLoRA, 2023, appendix E. The scale of a block is the largest magnitude in
-// it, and is quantised itself, as that paper does, in groups of 256: here to 8 bits between the
-// smallest and the largest scale of the group. Groups end where rows do, so that a row is read
-// without any other, and the layout is our own:
+// it, and is itself quantised, as in that paper: here to 8 bits between the least and the largest
+// scale of the row, so that a row is read without any other. The layout is our own:
 //
 //	4   offset, float32, and
-//	4   step, float32: of the scales of the next 256 blocks, or those that are left of the row
+//	4   step, float32: of the scales of the row's blocks
 //	33  of each block: code c of its scale; then byte i has element i, low, and 32+i, high
 //
 // x = table[q]·(offset + step·c). A row of 4,096 elements has 4.14 bits an element.

@@ -9,8 +9,7 @@ import (
 const (
 	nf4Block  = 64
 	nf4Bytes  = 1 + nf4Block/2
-	nf4Group  = 256 * nf4Block // elements whose scales have one offset and step
-	nf4Header = 8
+	nf4Header = 8 // at a row's begin: the offset and the step of scales
 )
 
 // nf4 are the values of the codes of NF4, those of bitsandbytes and of QLoRA's appendix E.
@@ -23,30 +22,25 @@ var nf4 = [16]float32{
 
 // packNF4 packs elements by the scale that will be read, not by the exact one.
 func packNF4(dst []byte, src []float32) {
-	for len(src) > 0 {
-		group := src[:min(len(src), nf4Group)]
-		offset, step := scales(group)
-		binary.LittleEndian.PutUint32(dst, math.Float32bits(offset))
-		binary.LittleEndian.PutUint32(dst[4:], math.Float32bits(step))
-		dst = dst[nf4Header:]
-		for i := 0; i < len(group); i, dst = i+nf4Block, dst[nf4Bytes:] {
-			x := group[i : i+nf4Block]
-			code := nearest(float32((abs(largest(x)) - offset) * invert(step)))
-			code = min(max(code, 0), 255)
-			dst[0] = byte(code)
-			packQuantiles(dst[1:nf4Bytes], x, scale(offset, step, byte(code)))
-		}
-		src = src[len(group):]
+	offset, step := scales(src)
+	binary.LittleEndian.PutUint32(dst, math.Float32bits(offset))
+	binary.LittleEndian.PutUint32(dst[4:], math.Float32bits(step))
+	for dst = dst[nf4Header:]; len(src) > 0; dst, src = dst[nf4Bytes:], src[nf4Block:] {
+		x := src[:nf4Block]
+		code := nearest(float32((abs(largest(x)) - offset) * invert(step)))
+		code = min(max(code, 0), 255)
+		dst[0] = byte(code)
+		packQuantiles(dst[1:nf4Bytes], x, scale(offset, step, byte(code)))
 	}
 }
 
-// scales are the offset and the step of the scales of a group's blocks: the smallest is code 0, the
+// scales are the offset and the step of the scales of a row's blocks: the smallest is code 0, the
 // largest 255.
-func scales(group []float32) (offset, step float32) {
-	offset = float32(math.Inf(1))
-	var most float32
-	for i := 0; i < len(group); i += nf4Block {
-		s := abs(largest(group[i : i+nf4Block]))
+func scales(row []float32) (offset, step float32) {
+	offset = abs(largest(row[:min(len(row), nf4Block)]))
+	most := offset
+	for ; len(row) > 0; row = row[nf4Block:] {
+		s := abs(largest(row[:nf4Block]))
 		offset, most = min(offset, s), max(most, s)
 	}
 	return offset, (most - offset) / 255
@@ -72,20 +66,16 @@ func quantile(x float32) byte {
 	return byte(code)
 }
 
-func unpackNF4(dst []float32, src []byte) {
-	for len(dst) > 0 {
-		group := dst[:min(len(dst), nf4Group)]
-		offset := math.Float32frombits(binary.LittleEndian.Uint32(src))
-		step := math.Float32frombits(binary.LittleEndian.Uint32(src[4:]))
-		src = src[nf4Header:]
-		for i := 0; i < len(group); i, src = i+nf4Block, src[nf4Bytes:] {
-			x, in := (*[nf4Block]float32)(group[i:]), (*[nf4Bytes]byte)(src)
-			s := scale(offset, step, in[0])
-			for i, q := range in[1:] {
-				x[i] = nf4[q&15] * s
-				x[nf4Block/2+i] = nf4[q>>4] * s
-			}
+// unpackNF4 unpacks blocks of a row that begins with header.
+func unpackNF4(dst []float32, header, src []byte) {
+	offset := math.Float32frombits(binary.LittleEndian.Uint32(header))
+	step := math.Float32frombits(binary.LittleEndian.Uint32(header[4:]))
+	for ; len(dst) > 0; dst, src = dst[nf4Block:], src[nf4Bytes:] {
+		x, in := (*[nf4Block]float32)(dst), (*[nf4Bytes]byte)(src)
+		s := scale(offset, step, in[0])
+		for i, q := range in[1:] {
+			x[i] = nf4[q&15] * s
+			x[nf4Block/2+i] = nf4[q>>4] * s
 		}
-		dst = dst[len(group):]
 	}
 }

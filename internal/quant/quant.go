@@ -19,23 +19,23 @@ const (
 	F16                    // IEEE 754 binary16
 )
 
-// layout is what a format is: its name, the elements and bytes of a block, and one row packed
-// and unpacked, of which the lengths are right.
+// layout is what a format is: its name, the elements and bytes of a block, the bytes before the
+// first; a row packed, and blocks unpacked, of which the lengths are right.
 type layout struct {
-	name            string
-	elements, bytes int
-	pack            func(dst []byte, src []float32)
-	unpack          func(dst []float32, src []byte)
+	name                    string
+	elements, bytes, header int
+	pack                    func(dst []byte, src []float32)
+	unpack                  func(dst []float32, src []byte)
 }
 
 var layouts = [...]layout{
-	Q8_0: {"q8_0", 32, q8Bytes, packQ8, unpackQ8},
-	Q4_0: {"q4_0", 32, q4Bytes, packQ4, unpackQ4},
-	Q4_K: {"q4_k", super, q4kBytes, packQ4K, unpackQ4K},
-	Q6_K: {"q6_k", super, q6kBytes, packQ6K, unpackQ6K},
-	NF4:  {"nf4", nf4Block, nf4Bytes, packNF4, unpackNF4},
-	BF16: {"bf16", 1, 2, packBF16, unpackBF16},
-	F16:  {"f16", 1, 2, packF16, unpackF16},
+	Q8_0: {"q8_0", 32, q8Bytes, 0, packQ8, unpackQ8},
+	Q4_0: {"q4_0", 32, q4Bytes, 0, packQ4, unpackQ4},
+	Q4_K: {"q4_k", super, q4kBytes, 0, packQ4K, unpackQ4K},
+	Q6_K: {"q6_k", super, q6kBytes, 0, packQ6K, unpackQ6K},
+	NF4:  {"nf4", nf4Block, nf4Bytes, nf4Header, packNF4, nil},
+	BF16: {"bf16", 1, 2, 0, packBF16, unpackBF16},
+	F16:  {"f16", 1, 2, 0, packF16, unpackF16},
 }
 
 // All are the formats there are.
@@ -89,14 +89,13 @@ func (f Format) RowBytes(n int) (int64, error) {
 }
 
 // rowBytes is RowBytes of a row that there is.
-func (f Format) rowBytes(n int) int64 {
-	l := &layouts[f]
-	size := int64(n/l.elements) * int64(l.bytes)
-	if f == NF4 {
-		size += nf4Header * ((int64(n) + nf4Group - 1) / nf4Group)
-	}
-	return size
-}
+func (f Format) rowBytes(n int) int64 { return int64(f.Header()) + int64(n/f.Block())*f.size() }
+
+// size is the bytes of a block.
+func (f Format) size() int64 { return int64(layouts[f].bytes) }
+
+// Header is the bytes of a row before its first block.
+func (f Format) Header() int { return layouts[f].header }
 
 // RowError is that a format has no rows of so many elements.
 type RowError struct {
@@ -123,7 +122,18 @@ func (f Format) Pack(dst []byte, src []float32) {
 // Unpack unpacks a row: src has the RowBytes of dst's elements. It panics if it has not.
 func (f Format) Unpack(dst []float32, src []byte) {
 	f.check(len(dst), len(src))
-	layouts[f].unpack(dst, src)
+	f.UnpackPart(dst, src, 0)
+}
+
+// UnpackPart unpacks elements of a row into all of dst, from the one of a number, which is a
+// multiple of the block, as the length of dst is.
+func (f Format) UnpackPart(dst []float32, row []byte, from int) {
+	blocks := row[f.rowBytes(from):]
+	if f == NF4 {
+		unpackNF4(dst, row, blocks)
+		return
+	}
+	layouts[f].unpack(dst, blocks)
 }
 
 // check panics unless a row of n elements has so many bytes.

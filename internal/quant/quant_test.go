@@ -189,8 +189,7 @@ func TestRows(t *testing.T) {
 		bytes int64
 	}{
 		{Q8_0, 64, 68}, {Q4_0, 64, 36}, {Q4_K, 512, 288}, {Q6_K, 256, 210}, {BF16, 3, 6},
-		{F16, 3, 6}, {NF4, 0, 0}, {NF4, 64, 41}, {NF4, 1 << 14, 8 + 256*33},
-		{NF4, 1<<14 + 64, 16 + 257*33}, {Q6_K, 1 << 40, 210 << 32},
+		{F16, 3, 6}, {NF4, 0, 8}, {NF4, 64, 41}, {Q6_K, 1 << 40, 210 << 32},
 	} {
 		if got, err := c.f.RowBytes(c.n); err != nil || got != c.bytes {
 			t.Errorf("%d of %s: %d bytes, %v; want %d", c.n, c.f, got, err, c.bytes)
@@ -269,13 +268,17 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// TestNF4Groups: a row of several groups of scales is packed group by group.
-func TestNF4Groups(t *testing.T) {
-	x := normal(nf4Group+2*nf4Block, 3)
-	whole := through(t, NF4, x)
-	parts := append(through(t, NF4, x[:nf4Group]), through(t, NF4, x[nf4Group:])...)
-	if i := differ(whole, parts); i >= 0 {
-		t.Errorf("element %d is %g in a row, %g in its group", i, whole[i], parts[i])
+// TestParts: parts of rows are what the whole has there.
+func TestParts(t *testing.T) {
+	x := normal(1024, 3)
+	for _, f := range All() {
+		row := make([]byte, rowBytes(t, f, len(x)))
+		f.Pack(row, x)
+		whole, part := through(t, f, x), make([]float32, 512)
+		f.UnpackPart(part, row, 256)
+		if i := differ(part, whole[256:]); i >= 0 {
+			t.Errorf("%s: element %d of a part is %g, want %g", f, i, part[i], whole[256+i])
+		}
 	}
 }
 
