@@ -135,7 +135,8 @@ func gpuPrices(number int) (*machine.Profile, error) {
 
 // profileOf is the profile that suits a GPU best, by its name as the driver has it.
 func profileOf(gpu string) string {
-	for _, known := range []struct{ part, name string }{{"A100", machine.A100},
+	for _, known := range []struct{ part, name string }{{"GH200", machine.H100},
+		{"H200", machine.H200SXM}, {"A100", machine.A100},
 		{"RTX 4090", machine.RTX4090}, {"RTX 40", machine.RTX4090}} {
 		if strings.Contains(gpu, known.part) {
 			return known.name

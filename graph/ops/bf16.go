@@ -61,10 +61,16 @@ func (o inBF16) Infer(in []graph.Type) ([]graph.Type, error) {
 	return out, nil
 }
 
-// Cost is the operation's, with less traffic, and scratch for what is converted.
+// Cost is the operation's, with scratch for what is converted, and with less traffic by as much as
+// operands and results are smaller: of a table only some rows may be read.
 func (o inBF16) Cost(in, out []graph.Type) graph.Cost {
 	c := o.Op.Cost(inF32(in), inF32(out))
-	c.Bytes, c.Scratch = bytes(in, out), o.scratch(in, out)
+	c.Scratch = o.scratch(in, out)
+	if whole := bytes(inF32(in), inF32(out)); whole > 0 {
+		hi, lo := number.Mul64(uint64(c.Bytes), uint64(bytes(in, out)))
+		part, _ := number.Div64(hi, lo, uint64(whole))
+		c.Bytes = int64(part)
+	}
 	return c
 }
 

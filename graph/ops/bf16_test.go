@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -75,6 +76,23 @@ func TestInBF16IsRounded(t *testing.T) {
 	if count < 150 {
 		t.Errorf("only %d samples", count)
 	}
+}
+
+// TestInBF16Costs: in bfloat16 an operation computes what it does in f32, and has between half of
+// its traffic and all of it.
+func TestInBF16Costs(t *testing.T) {
+	eachInBF16(t, func(t *testing.T, plain, half Sample) {
+		plain.In = inF32(half.In)
+		was, err := plain.Op.Infer(plain.In)
+		out, also := half.Op.Infer(half.In)
+		if err := errors.Join(err, also); err != nil {
+			t.Fatal(err)
+		}
+		f32, got := plain.Op.Cost(plain.In, was), half.Op.Cost(half.In, out)
+		if got.FLOPs != f32.FLOPs || got.Bytes > f32.Bytes || got.Bytes < f32.Bytes/2 {
+			t.Errorf("%+v, in f32 %+v", got, f32)
+		}
+	})
 }
 
 // TestInBF16ByBlocks: in blocks of rows an operation has the same bits, in the scratch that it

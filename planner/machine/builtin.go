@@ -24,15 +24,17 @@ const (
 	// (NVLink-C2C): κ 481. Its memory and the host's, 4,000 and 512 GB/s, are had at
 	// two thirds.
 	GH200 = "gh200"
-	// RTX4090, A100 and H100 are an NVIDIA GeForce RTX 4090, an A100 of 80 GB (SXM) and an H100
-	// (SXM), by their data sheets: seven tenths of the peak in f32, two fifths of that of their
-	// tensor cores with sums in f32 (165, 312 and 989 TFLOP/s in bfloat16, half in TF32, on an
-	// H100 and an A100 exactly so), two thirds of the memory's bandwidth, 80 % of what PCIe 4 or
-	// 5 has of 16 lanes, and 2.65 µs a launch, which is what giving one to a stream takes.
-	// Nothing of it was measured.
+	// RTX4090, A100, H100 and H200SXM are an NVIDIA GeForce RTX 4090, an A100 of 80 GB, an H100 and
+	// an H200 (all three SXM), by their data sheets: seven tenths of the peak in f32, two fifths of
+	// that of their tensor cores with sums in f32 (165, 312, 989 and 989 TFLOP/s in bfloat16, half
+	// in TF32), two thirds of the memory's bandwidth, 80 % of what PCIe 4 or 5 has of 16 lanes, and
+	// 0.7 µs an operation within a CUDA graph: on a laptop's RTX 5070 Ti 117 empty kernels took
+	// 82.9 µs as a graph and 735 one by one, of which giving each to the stream was 2.65
+	// (github.com/ahrefs/ocannl/issues/488). Nothing of it was measured by gomem.
 	RTX4090 = "rtx4090"
 	A100    = "a100"
 	H100    = "h100"
+	H200SXM = "h200"
 )
 
 // sheet is what a GPU's data sheet says, in units a second: f32, bfloat16 with sums in f32, TF32,
@@ -42,7 +44,7 @@ type sheet struct{ flops, half, tf32, bytes, link float64 }
 // of fills a profile in.
 func (s sheet) of(p *Profile, about string) {
 	p.About = about
-	p.Device = Rates{FLOPs: s.flops * 7 / 10, Bytes: s.bytes * 2 / 3, Launch: 2650}
+	p.Device = Rates{FLOPs: s.flops * 7 / 10, Bytes: s.bytes * 2 / 3, Launch: 700}
 	p.HalfFLOPs, p.TF32FLOPs = s.half*2/5, s.tf32*2/5
 	p.Host = Rates{FLOPs: 1e12, Bytes: 200e9}
 	p.In, p.Out = s.link*4/5, s.link*4/5
@@ -50,7 +52,7 @@ func (s sheet) of(p *Profile, about string) {
 
 // Builtin are the names of the profiles that are built in.
 func Builtin() []string {
-	return []string{TitanX, TitanXThesis, H200, GH200, RTX4090, A100, H100}
+	return []string{TitanX, TitanXThesis, H200, GH200, RTX4090, A100, H100, H200SXM}
 }
 
 // Named is a profile that is built in.
@@ -78,6 +80,8 @@ func Named(name string) (*Profile, error) {
 		sheet{19.5e12, 312e12, 156e12, 2039e9, 31.5e9}.of(p, "A100 80 GB on PCIe 4, by its sheet")
 	case H100:
 		sheet{66.9e12, 989.4e12, 494.7e12, 3350e9, 63e9}.of(p, "H100 on PCIe 5, by its sheet")
+	case H200SXM:
+		sheet{66.9e12, 989.4e12, 494.7e12, 4800e9, 63e9}.of(p, "H200 on PCIe 5, by its sheet")
 	default:
 		return nil, fmt.Errorf("unknown profile %.60q: want %s or the path of a .json file", name,
 			strings.Join(Builtin(), ", "))

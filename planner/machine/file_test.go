@@ -36,7 +36,7 @@ func TestRoundTrip(t *testing.T) {
 
 // TestBadProfiles: what makes no sense is refused, with the name of the field.
 func TestBadProfiles(t *testing.T) {
-	p := named(t, machine.TitanXThesis)
+	p := builtin(t, machine.TitanXThesis)
 	p.Operations = map[string]machine.Rates{"matmul": p.Device}
 	var b bytes.Buffer
 	if err := p.WriteJSON(&b); err != nil {

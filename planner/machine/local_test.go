@@ -44,9 +44,9 @@ func TestLocalHost(t *testing.T) {
 	g := graph.New()
 	x := g.Input("x", tensor.Of(graph.F32))
 	known, unknown := g.Apply(worked{1, 2}, x), g.Apply(worked{3, 4e6}, x)
-	host := &machine.Local{Profile: named(t, machine.TitanX),
+	host := &machine.Local{Profile: builtin(t, machine.TitanX),
 		Measured: map[string]time.Duration{machine.Signature(known): 9}}
-	l := &machine.Local{Profile: named(t, machine.H200), Host: host,
+	l := &machine.Local{Profile: builtin(t, machine.H200), Host: host,
 		Measured: map[string]time.Duration{machine.Signature(known): 7}}
 	m, alone := l.For("", g.Nodes()), host.For("", g.Nodes())
 	if a, b := m.Time(known, space.Device), m.Time(known, space.Host); a != 7 || b != 9 {
@@ -73,7 +73,7 @@ func TestShared(t *testing.T) {
 		space.Send, space.Await, space.Copier(space.Host, space.Disk)} {
 		w.Add(e, time.Duration(1)<<(4*i))
 	}
-	profile := named(t, machine.TitanX)
+	profile := builtin(t, machine.TitanX)
 	l := &machine.Local{Profile: profile, Shared: 0.5}
 	if least := w.Least(l.For("", nil)); least != 0x11+0x1100/2 {
 		t.Errorf("%+v takes %d", w, least)
@@ -97,7 +97,7 @@ func TestLocal(t *testing.T) {
 	g := graph.New()
 	x := g.Input("x", tensor.Of(graph.F32))
 	known, unknown := g.Apply(worked{1, 2}, x), g.Apply(worked{3, 4}, x)
-	l := &machine.Local{Profile: named(t, machine.TitanX),
+	l := &machine.Local{Profile: builtin(t, machine.TitanX),
 		Measured: map[string]time.Duration{machine.Signature(known): 7}}
 	m := l.For("", g.Nodes())
 	l.Measured[machine.Signature(unknown)] = 8

@@ -3,6 +3,7 @@ package machine
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gomem/gomem/graph"
@@ -45,8 +46,9 @@ type Profile struct {
 	// bytes are scaled alike; the host's operations, on the optimizer's state in full
 	// precision, are not scaled.
 	ElementBytes int64 `json:"element_bytes"`
-	// HalfFLOPs is the FLOP/s of the device's operations that read bfloat16, and TF32FLOPs of those
-	// in a graph whose products are in TF32; 0 is the device's.
+	// HalfFLOPs is the FLOP/s of the device's products and convolutions that read bfloat16, and
+	// TF32FLOPs of all in a graph whose products are in TF32; 0 is the device's. No other
+	// operations are computed by tensor cores.
 	HalfFLOPs float64 `json:"half_flops_per_second,omitempty"`
 	TF32FLOPs float64 `json:"tf32_flops_per_second,omitempty"`
 	// Achieved has, by model, the FLOP/s that all operations of a step come to together
@@ -54,6 +56,8 @@ type Profile struct {
 	Achieved map[string]float64 `json:"achieved_flops_per_second,omitempty"`
 	// Operations has rates of the device by name of operation where they differ.
 	Operations map[string]Rates `json:"operations,omitempty"`
+	// TF32 says that products are in TF32: see [Profile.InTF32].
+	TF32 bool `json:"-"`
 }
 
 // Longest is the most that anything is said to take, so that sums of prices cannot
@@ -94,10 +98,21 @@ func (p *Profile) For(model string, nodes []*graph.Node) Model {
 // InTF32 is the profile for graphs whose products are in TF32.
 func (p *Profile) InTF32() *Profile {
 	q := *p
-	if p.TF32FLOPs > 0 {
-		q.Device.FLOPs = p.TF32FLOPs
-	}
+	q.TF32 = true
 	return &q
+}
+
+// cores is the FLOP/s of tensor cores if they compute a node, and else 0: that of products, which
+// libraries compute. LSTMs have products, but in bfloat16 they are converted first.
+func (p *Profile) cores(n *graph.Node) float64 {
+	has := func(prefix string) bool { return strings.HasPrefix(n.OpName(), prefix) }
+	switch product := has("matmul") || has("conv2d"); {
+	case product && reads(n, graph.BF16):
+		return p.HalfFLOPs
+	case p.TF32 && (product || has("lstm")):
+		return p.TF32FLOPs
+	}
+	return 0
 }
 
 // Name is the profile's.
@@ -111,8 +126,8 @@ func (b bound) seconds(n *graph.Node) float64 {
 	c, r := n.Cost(), b.Device
 	if own, ok := b.Operations[n.OpName()]; ok {
 		r = own
-	} else if b.HalfFLOPs > 0 && reads(n, graph.BF16) {
-		r.FLOPs = b.HalfFLOPs
+	} else if rate := b.cores(n); rate > 0 {
+		r.FLOPs = rate
 	}
 	return r.seconds(float64(c.FLOPs), b.bytes(c.Bytes))
 }

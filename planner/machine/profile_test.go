@@ -15,7 +15,7 @@ import (
 	"github.com/gomem/gomem/planner/machine"
 )
 
-func named(t testing.TB, name string) *machine.Profile {
+func builtin(t testing.TB, name string) *machine.Profile {
 	t.Helper()
 	p, err := machine.Named(name)
 	if err != nil {
@@ -28,9 +28,9 @@ func named(t testing.TB, name string) *machine.Profile {
 func TestBuiltin(t *testing.T) {
 	kappa := map[string]float64{machine.TitanX: 730, machine.TitanXThesis: 730,
 		machine.H200: 3500, machine.GH200: 481.25, machine.RTX4090: 4588, machine.A100: 1083,
-		machine.H100: 1858}
+		machine.H100: 1858, machine.H200SXM: 1858}
 	for _, name := range machine.Builtin() {
-		p := named(t, name)
+		p := builtin(t, name)
 		m := p.For("", nil)
 		if err := p.Check(); err != nil || m.Name() != name ||
 			math.Abs(m.Kappa()-kappa[name]) > 1 {
@@ -42,15 +42,18 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// TestPrecisions: an operation that reads bfloat16 is at the rate of tensor cores, and one of a
-// graph in TF32 at that; what memory bounds is not, but for its bytes.
+// TestPrecisions: a product that reads bfloat16 is at the rate of tensor cores, and one of a graph
+// in TF32 at that; no other operation is, and what memory bounds is not, but for its bytes.
 func TestPrecisions(t *testing.T) {
 	g := graph.New()
 	plain, half := g.Input("x", tensor.Of(graph.F32)), g.Input("h", tensor.Of(graph.BF16))
-	p := named(t, machine.H100)
+	p := builtin(t, machine.H100)
+	by := func(name string, p *machine.Profile, x graph.Value, flops, bytes int64) float64 {
+		n := g.Apply(named{worked{flops, bytes}, name}, x)
+		return p.For("", nil).Time(n, space.Device).Seconds() - p.Device.Launch/1e9
+	}
 	time := func(p *machine.Profile, x graph.Value, flops, bytes int64) float64 {
-		return p.For("", nil).Time(g.Apply(worked{flops, bytes}, x), space.Device).Seconds() -
-			p.Device.Launch/1e9
+		return by("matmul.bf16+add", p, x, flops, bytes)
 	}
 	const work = 1e12
 	for _, c := range []struct {
@@ -62,14 +65,26 @@ func TestPrecisions(t *testing.T) {
 		{"TF32", time(p.InTF32(), plain, work, 0), work / (494.7e12 * 0.4)},
 		{"bfloat16 beside TF32", time(p.InTF32(), half, work, 0), work / (989.4e12 * 0.4)},
 		{"memory", time(p, half, 1, 1e10), 1e10 / (3350e9 * 2 / 3)},
-		{"a machine without", time(named(t, machine.TitanX).InTF32(), half, work, 0),
+		{"a machine without", time(builtin(t, machine.TitanX).InTF32(), half, work, 0),
 			work / 4.38e12},
+		{"attention", by("attention", p, half, work, 0), work / (66.9e12 * 0.7)},
+		{"attention in TF32", by("attention", p.InTF32(), plain, work, 0), work / (66.9e12 * 0.7)},
+		{"LSTM", by("lstm.bf16", p, half, work, 0), work / (66.9e12 * 0.7)},
+		{"LSTM in TF32", by("lstm", p.InTF32(), plain, work, 0), work / (494.7e12 * 0.4)},
 	} {
 		if math.Abs(c.got-c.want) > 1e-8 {
 			t.Errorf("%s: %v s, want %v", c.name, c.got, c.want)
 		}
 	}
 }
+
+// named is one of another name.
+type named struct {
+	worked
+	name string
+}
+
+func (o named) Name() string { return o.name }
 
 // worked is an operation of a known cost.
 type worked struct{ flops, bytes int64 }
@@ -87,7 +102,7 @@ func TestTime(t *testing.T) {
 	node := func(flops, bytes int64) *graph.Node {
 		return g.Apply(worked{flops, bytes}, x)
 	}
-	titan, h200 := named(t, machine.TitanX).For("moe", nil), named(t, machine.H200).For("", nil)
+	titan, h200 := builtin(t, machine.TitanX).For("moe", nil), builtin(t, machine.H200).For("", nil)
 	for _, c := range []struct {
 		m    machine.Model
 		n    *graph.Node
@@ -112,7 +127,7 @@ func TestTime(t *testing.T) {
 }
 
 func TestCopy(t *testing.T) {
-	p := named(t, machine.TitanX)
+	p := builtin(t, machine.TitanX)
 	p.In, p.Latency = 24e9, 2000
 	const disk = space.Host + 1
 	m := p.For("", nil)
@@ -134,7 +149,7 @@ func TestCopy(t *testing.T) {
 			t.Errorf("%d bytes from %s to %s take %s, want %s", c.bytes, c.from, c.to, got, c.want)
 		}
 	}
-	half := named(t, machine.H200).For("", nil)
+	half := builtin(t, machine.H200).For("", nil)
 	if got := half.Copy(space.Host, space.Device, 110e6); got != time.Millisecond {
 		t.Errorf("110 MB of 32-bit elements take %s at two bytes an element and 55 GB/s", got)
 	}
@@ -168,7 +183,7 @@ func TestAchieved(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes := executed(m)
-	p := named(t, machine.TitanXThesis)
+	p := builtin(t, machine.TitanXThesis)
 	total := func(m machine.Model) (flops, seconds float64) {
 		for _, n := range nodes {
 			flops += float64(n.Cost().FLOPs)
@@ -199,7 +214,7 @@ func TestAchieved(t *testing.T) {
 
 // TestOwnRates: an operation with rates of its own is priced by them.
 func TestOwnRates(t *testing.T) {
-	p := named(t, machine.TitanX)
+	p := builtin(t, machine.TitanX)
 	p.Operations = map[string]machine.Rates{"worked": {FLOPs: 1e6, Bytes: 1e6, Launch: 0}}
 	g := graph.New()
 	n := g.Apply(worked{5e3, 1}, g.Input("x", tensor.Of(graph.F32)))
