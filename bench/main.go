@@ -12,6 +12,7 @@
 //	go run ./bench saved       what fewer bits would say of what is saved for later
 //	go run ./bench throttled   the same on this machine, measured with slow copies
 //	go run ./bench budgets     step times within parts of the memory, measured, beside predictions
+//	go run ./bench sheets      step times on GPUs by their data sheets
 //	go run ./bench simulated   step times as simulated and as measured
 //
 // Comparisons are made in one run, interleaved; figures are medians. With --plot FILE
@@ -71,6 +72,7 @@ func tables() map[string]table {
 		"planning":  plain(planning),
 		"saved":     plain(saved),
 		"searches":  plain(searches),
+		"sheets":    plain(sheets),
 		"simulated": plain(simulated),
 		"throttled": {throttled, true},
 	}
