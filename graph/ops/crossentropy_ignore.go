@@ -21,13 +21,14 @@ func CrossEntropyIgnoring(logits, labels, weights graph.Value, ignore int,
 		return losses, losses
 	}
 	g, classes := logits.Graph(), logits.Type().Size(-1)
+	if !weights.Valid() {
+		return ignoring(labels, classes, ignore, func(kept graph.Value) graph.Value {
+			return CrossEntropy(logits, kept, smoothing)
+		})
+	}
 	parts := applyN(2, keptLabels{Ignore: ignore, Classes: classes}, labels)
 	kept, counted := parts[0], parts[1]
 	zero := Zeros(g, tensor.Of(graph.F32))
-	if !weights.Valid() {
-		losses = CrossEntropy(logits, kept, smoothing)
-		return Where(counted, losses, zero), Cast(counted, graph.F32)
-	}
 	if t := weights.Type(); t.Rank() != 1 || t.Size(0) != classes {
 		g.Fail(fmt.Errorf("weights of %d classes are %s", classes, t))
 		return graph.Value{}, graph.Value{}
@@ -37,6 +38,29 @@ func CrossEntropyIgnoring(logits, labels, weights graph.Value, ignore int,
 		return Where(counted, Weigh(CrossEntropy(logits, kept, 0), counts), zero), counts
 	}
 	return Where(counted, smoothed(logits, kept, weights, counts, smoothing), zero), counts
+}
+
+// LinearCrossEntropyIgnoring is [LinearCrossEntropy] where a position whose label is ignore, which
+// may be any number, has no loss and does not count. The counts are 0 and 1.
+func LinearCrossEntropyIgnoring(x, w, labels graph.Value, transposed bool, ignore int,
+	smoothing float32) (losses, counts graph.Value) {
+	if !x.Valid() || !w.Valid() || !labels.Valid() || w.Type().Rank() != 2 {
+		losses = LinearCrossEntropy(x, w, labels, transposed, smoothing) // which says what is wrong
+		return losses, losses
+	}
+	_, classes := flip(w.Type(), transposed)
+	return ignoring(labels, classes, ignore, func(kept graph.Value) graph.Value {
+		return LinearCrossEntropy(x, w, kept, transposed, smoothing)
+	})
+}
+
+// ignoring is losses of labels, of which one does not count.
+func ignoring(labels graph.Value, classes, ignore int,
+	of func(kept graph.Value) graph.Value) (losses, counts graph.Value) {
+	parts := applyN(2, keptLabels{Ignore: ignore, Classes: classes}, labels)
+	kept, counted := parts[0], parts[1]
+	zero := Zeros(labels.Graph(), tensor.Of(graph.F32))
+	return Where(counted, of(kept), zero), Cast(counted, graph.F32)
 }
 
 // smoothed is the loss of targets that are spread over classes of different weights.

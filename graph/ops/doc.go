@@ -31,7 +31,8 @@
 // [OneHot]; at a position that is an operand [SliceAt], [PutAt], [WriteAt], [Rotary],
 // [CausalMaskAt].
 //
-// Losses: [CrossEntropy], [CrossEntropyIgnoring], [CTCLoss]. Updates of variables:
+// Losses: [CrossEntropy], [CrossEntropyIgnoring], [LinearCrossEntropy],
+// [LinearCrossEntropyIgnoring], [CTCLoss]. Updates of variables:
 // [Assign], [Accumulate], the optimizers. [StopGradient] ends what is differentiated.
 //
 // Between the workers of a job: [Send], [Await].

@@ -182,10 +182,15 @@ func (o matMul) Part(in, out []graph.Type, lo, _ int) graph.Op {
 	return part
 }
 
-// Cut is between the rows of the result, if the product has such a cut.
+// Cut is between the rows of the result, if the product has such a cut, or between the runs of a
+// sum that has its own.
 func (o matMulPart) Cut(in, out []graph.Type) (graph.Cut, bool) {
 	c, ok := o.MatMul.Cut(o.matrices(in), out)
-	if !ok || c.Sums() || o.Block > 0 {
+	switch {
+	case ok && c.Sums() && o.Block > 0 && !o.Add:
+		c.Align = o.Block
+		return c, c.Rows > o.Block
+	case !ok || c.Sums() || o.Block > 0:
 		return c, false
 	}
 	if o.Add {
@@ -194,8 +199,13 @@ func (o matMulPart) Cut(in, out []graph.Type) (graph.Cut, bool) {
 	return c, true
 }
 
-// Part is the operation itself.
-func (o matMulPart) Part(_, _ []graph.Type, _, _ int) graph.Op { return o }
+// Part is the operation itself, or a part of its sum.
+func (o matMulPart) Part(in, out []graph.Type, lo, _ int) graph.Op {
+	if c, _ := o.Cut(in, out); c.Sums() {
+		o.MatMul.Reduce, o.Add = false, lo > 0
+	}
+	return o
+}
 
 // Cut is where both the product and the chain can be cut, but a sum cannot.
 func (o matMulChain) Cut(in, out []graph.Type) (graph.Cut, bool) {

@@ -74,6 +74,11 @@ func (o matMul) order(rows, columns int, p product) gemm.Order {
 	return x.Order()
 }
 
+// ordered is the form of a product that computes some of so many rows, and columns.
+func (o matMul) ordered(rows, columns, inner int) gemm.Product {
+	return gemm.Product{As: o.order(rows, columns, product{k: inner})}
+}
+
 // matMulLike is a product that sums in the order of one of so many rows and columns, of
 // which it computes some: few of them alone would be added up in another.
 type matMulLike struct {

@@ -38,9 +38,10 @@ var whole = map[string]string{
 	"matMulPart":    "it is a part, which package split makes after all others",
 	"noiseAt":       "it is a part, which package split makes after all others",
 	"embeddingAdd":  "it is a sum in place, which package split makes after all others",
-	"chain":         "it is made by fusion, which comes after",
-	"matMulChain":   "it is made by fusion, which comes after",
-	"convChain":     "it is made by fusion, which comes after",
+	"linearLoss":    "meshes divide what it stands for", "linearLossGrad": "so they do of it",
+	"chain":       "it is made by fusion, which comes after",
+	"matMulChain": "it is made by fusion, which comes after",
+	"convChain":   "it is made by fusion, which comes after",
 
 	"matMulLike": "it is a part", "sumLike": "it is a part", "noiseWindow": "it is a part",
 	"noisePart": "it is a part", "top2Window": "it is a part", "onePlace": "it is a part",

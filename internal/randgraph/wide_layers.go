@@ -117,7 +117,15 @@ func table(b *wide) []graph.Value {
 // losses are those of classes.
 func losses(b *wide) []graph.Value {
 	sizes, v := b.sizes(1, 2, 4), 2+b.pick(4)
-	logits, labels := b.of(append(sizes[:len(sizes):len(sizes)], v)...), b.ids(v, sizes...)
+	labels := b.ids(v, sizes...)
+	if d := b.size(3); b.pick(3) == 0 {
+		x := b.of(append(sizes[:len(sizes):len(sizes)], d)...)
+		if b.pick(2) == 0 {
+			return one(ops.LinearCrossEntropy(x, b.weight(v, d), labels, true, 0))
+		}
+		return one(ops.LinearCrossEntropy(x, b.weight(d, v), labels, false, 0.1))
+	}
+	logits := b.of(append(sizes[:len(sizes):len(sizes)], v)...)
 	switch b.pick(4) {
 	case 0:
 		return []graph.Value{ops.CrossEntropy(logits, labels, 0.1), ops.Correct(logits, labels)}
