@@ -4,15 +4,59 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/join"
 )
 
-// composed is a graph in which some updates are composed of operations that divide, and
-// where the nodes of the first graph went.
+// composed is a graph in which some updates, and losses, are composed of operations that divide,
+// and where the nodes of the first graph went.
 type composed struct {
 	graph   *graph.Graph
 	scopes  graph.Names   // of the first graph
-	nodes   []*graph.Node // by ID in the first graph; nil of an update that was composed
+	nodes   []*graph.Node // by ID in the first graph; nil of what was composed
 	updates map[graph.NodeID][]graph.NodeID
+	losses  map[graph.Value]graph.Value // results of the first graph's losses that were composed
+}
+
+// apart is a graph whose losses are composed of products; the graph itself if it has none.
+func apart(g *graph.Graph) (*composed, error) {
+	c := &composed{graph: g, nodes: g.Nodes(), updates: map[graph.NodeID][]graph.NodeID{},
+		losses: map[graph.Value]graph.Value{}}
+	taken, err := join.Apart(g)
+	if err != nil {
+		return nil, err
+	}
+	if taken != nil {
+		c.graph, c.nodes = taken.Graph, make([]*graph.Node, g.Len())
+	}
+	for _, n := range g.Nodes() {
+		if taken != nil {
+			c.nodes[n.ID] = taken.Node(n.ID)
+		}
+		if m := c.nodes[n.ID]; m != nil {
+			c.updates[n.ID] = []graph.NodeID{m.ID}
+			continue
+		}
+		for i := range n.Out {
+			c.losses[n.Value(i)] = taken.Value(n.Value(i))
+		}
+	}
+	return c, nil
+}
+
+// after has the first graph be the one that another was composed of, which this one was made of.
+func (c *composed) after(first *composed) {
+	nodes, updates := c.nodes, c.updates
+	c.losses = map[graph.Value]graph.Value{}
+	for v, x := range first.losses {
+		c.losses[v] = c.value(x)
+	}
+	c.nodes = make([]*graph.Node, len(first.nodes))
+	c.updates = map[graph.NodeID][]graph.NodeID{}
+	for id, m := range first.nodes {
+		if m != nil {
+			c.nodes[id], c.updates[graph.NodeID(id)] = nodes[m.ID], updates[m.ID]
+		}
+	}
 }
 
 // composable are the updates that keep variables whole which the layout divides, and could
@@ -72,6 +116,9 @@ func (c *composed) update(n *graph.Node, in []graph.Value) (ok bool) {
 
 // value stands for a value of the first graph.
 func (c *composed) value(v graph.Value) graph.Value {
+	if x, ok := c.losses[v]; ok {
+		return x
+	}
 	if !v.Valid() || c.nodes[v.Node.ID] == nil {
 		return graph.Value{}
 	}

@@ -35,7 +35,8 @@
 // A variable is written in place, by updates that must find it in the pieces that they
 // compute. Where an update cannot, its variables are pinned: they stay whole, and all begins
 // anew. An update that needs to know all of its variable, as Adafactor does whose rate depends
-// on norms, is first composed of operations that divide, if it can be ([graph.Composer]).
+// on norms, is first composed of operations that divide, if it can be ([graph.Composer]); and so
+// are losses that have no logits (package graph/join).
 //
 // # Lowering
 //

@@ -18,18 +18,26 @@ import (
 // The error is g's own, that of a layout that is not of g, or of a rank that there is not.
 func Lower(g *graph.Graph, s Spec, rank int, fetches []graph.Value,
 	updates []graph.NodeID) (*Result, error) {
-	p, err := Propagate(g, s, fetches, updates)
+	whole, err := apart(g)
 	if err != nil {
 		return nil, err
 	}
-	if which := p.composable(); len(which) > 0 {
-		c, err := compose(g, which)
-		if err != nil {
+	of, all := whole.roots(fetches, updates)
+	p, err := Propagate(whole.graph, s, of, all)
+	if err != nil {
+		return nil, err
+	}
+	c, which := whole, p.composable()
+	if len(which) > 0 {
+		if c, err = compose(whole.graph, which); err != nil {
 			return nil, err
 		}
-		return c.lower(s, rank, fetches, updates)
+		c.after(whole)
 	}
-	return p.Lower(rank, fetches)
+	if c.graph == g {
+		return p.Lower(rank, fetches)
+	}
+	return c.lower(s, rank, fetches, updates)
 }
 
 // Lower is [Lower] of what was propagated for these fetches.

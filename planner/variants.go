@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/fuse"
+	"github.com/gomem/gomem/graph/join"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/mesh"
@@ -95,6 +96,9 @@ func (v variant) rewrites() bool { return v.isCut() || v.ofConstants() }
 // variantsBy are those of a model, which may have been divided before.
 func (p *Planned) variantsBy(o Options) ([]variant, error) {
 	plain, err := divided(p, o)
+	if err == nil && o.Precision == precision.BF16 {
+		plain, err = plain.apart()
+	}
 	if err == nil {
 		plain, err = plain.halved(o)
 	}
@@ -106,26 +110,38 @@ func (p *Planned) variantsBy(o Options) ([]variant, error) {
 			return nil, err
 		}
 	}
-	return plain.rewritings(o), nil
+	parts, err := plain.apart()
+	if err != nil {
+		return nil, err
+	}
+	return plain.rewritings(parts, o), nil
 }
 
-// rewritings are the variants that are made of a plain graph.
-func (p *Planned) rewritings(o Options) []variant {
+// rewritings are the variants that are made of a plain graph, and those that are cut of the one in
+// which losses are apart.
+func (p *Planned) rewritings(parts *Planned, o Options) []variant {
 	var plain maker = func() (*Planned, error) { return p, nil }
-	fused := plain.fused(o)
+	joined := plain.then((*Planned).joined)
+	fused := joined.fused(o)
 	list := []variant{{name: asFused, maker: fused}}
 	if o.NoFusion {
 		list = []variant{{name: asPlain, maker: plain}}
+		joined = plain
 	}
 	if o.Policy.Searches() {
-		folded, unfolded := plain.constants(o)
+		folded, unfolded := joined.constants(o)
 		unfolded = unfolded.fused(o)
 		list = append(list, variant{name: asFolded, maker: folded.fused(o)},
 			variant{name: asUnfolded, maker: unfolded})
 		// That the parts of an operation come to its bits is a promise of the reference's kernels.
 		if o.Device == nil {
-			list = append(list, cuts(p, "", fused)...)
-			list = append(list, cuts(p, asUnfolded+", ", unfolded)...)
+			if parts != p {
+				var apart maker = func() (*Planned, error) { return parts, nil }
+				_, unfolded = apart.constants(o)
+				fused, unfolded = apart.fused(o), unfolded.fused(o)
+			}
+			list = append(list, cuts(parts, "", fused)...)
+			list = append(list, cuts(parts, asUnfolded+", ", unfolded)...)
 		}
 	}
 	if !o.NoFusion {
@@ -235,6 +251,28 @@ func (p *Planned) fuse(runs func(graph.Op) bool) (*Planned, error) {
 	r, err := fuse.For(runs, p.Graph, fetches, updates)
 	if err != nil {
 		return nil, err
+	}
+	return p.moved(r.Graph, r), nil
+}
+
+// joined is the graph in which gradients stand for their losses.
+func (p *Planned) joined() (*Planned, error) {
+	var targets [][]graph.NodeID
+	for _, t := range p.Targets {
+		targets = append(targets, t.Roots())
+	}
+	r, err := join.Join(p.Graph, targets)
+	if r == nil || err != nil {
+		return p, err
+	}
+	return p.moved(r.Graph, r), nil
+}
+
+// apart is the graph in which losses are the operations that they stand for.
+func (p *Planned) apart() (*Planned, error) {
+	r, err := join.Apart(p.Graph)
+	if r == nil || err != nil {
+		return p, err
 	}
 	return p.moved(r.Graph, r), nil
 }

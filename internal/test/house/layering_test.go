@@ -47,7 +47,7 @@ var dependencies = []rule{
 	{[]string{"graph/ops", "graph/autodiff", "graph/control", "graph/custom"},
 		[]string{"planner/program", "plan", "internal/device", "planner"},
 		"what is computed must not depend on how it is scheduled"},
-	{[]string{"graph/fold", "graph/fuse", "graph/split", "graph/precision", "mesh"},
+	{[]string{"graph/fold", "graph/fuse", "graph/join", "graph/split", "graph/precision", "mesh"},
 		[]string{"graph/autodiff", "planner/program", "plan", "internal/device", "planner"},
 		"a rewrite comes before decisions, and knows of none"},
 	{[]string{"plan"}, []string{"planner/program", "partition", "placement", "swap",
