@@ -41,13 +41,50 @@ func CrossEntropy(logits, labels graph.Value, options ...CrossEntropyOptions) gr
 	if !ok || !o.check(labels) || o.Weights.Valid() && !alone("cross-entropy", labels, o.Weights) {
 		return graph.Value{}
 	}
-	classes := logits.Type().Size(-1)
-	smoothing := o.Smoothing * (float32(classes-1) / float32(classes))
+	smoothing := o.spread(logits.Type().Size(-1))
 	if o.plain() {
 		losses := ops.CrossEntropy(logits, labels, smoothing)
 		return MeanOver(losses, o.counted(labels))
 	}
-	losses, counts := ops.CrossEntropyIgnoring(logits, labels, o.Classes, o.ignored(), smoothing)
+	return o.mean(ops.CrossEntropyIgnoring(logits, labels, o.Classes, o.ignored(), smoothing))
+}
+
+// LinearCrossEntropy is [CrossEntropy] of a linear layer's results, the product of x f32[… size]
+// and w f32[size classes], or f32[classes size] if it is transposed, as embeddings are: without the
+// logits in memory, of which there are many where the vocabulary is large
+// ([ops.LinearCrossEntropy]). With weights of classes there are logits.
+func LinearCrossEntropy(x, w, labels graph.Value, transposed bool,
+	options ...CrossEntropyOptions) graph.Value {
+	if !x.Valid() || !w.Valid() || !labels.Valid() || !rank("linear cross-entropy", w, 2) {
+		return graph.Value{}
+	}
+	o, ok := one(x.Graph(), options)
+	if ok && o.Classes.Valid() {
+		return CrossEntropy(ops.MatMulT(x, w, false, transposed), labels, o)
+	}
+	if !ok || !o.check(labels) || o.Weights.Valid() &&
+		!alone("linear cross-entropy", labels, o.Weights) {
+		return graph.Value{}
+	}
+	classes := w.Type().Size(1)
+	if transposed {
+		classes = w.Type().Size(0)
+	}
+	if o.plain() {
+		losses := ops.LinearCrossEntropy(x, w, labels, transposed, o.spread(classes))
+		return MeanOver(losses, o.counted(labels))
+	}
+	return o.mean(ops.LinearCrossEntropyIgnoring(x, w, labels, transposed, o.ignored(),
+		o.spread(classes)))
+}
+
+// spread is what other classes than the label have together.
+func (o CrossEntropyOptions) spread(classes int) float32 {
+	return o.Smoothing * (float32(classes-1) / float32(classes))
+}
+
+// mean is that of losses and counts of positions, which have weights.
+func (o CrossEntropyOptions) mean(losses, counts graph.Value) graph.Value {
 	if o.Weights.Valid() {
 		losses, counts = ops.Weigh(losses, o.Weights), ops.Mul(counts, o.Weights)
 	}
