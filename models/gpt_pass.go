@@ -19,7 +19,7 @@ type gpt struct {
 }
 
 // losses is the cross-entropy of each position, f32[texts length], and the logits,
-// f32[texts length vocab].
+// f32[texts length vocab], of which there are none in training where they would be large.
 func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits graph.Value) {
 	if !tokens.Valid() || !labels.Valid() {
 		return // the graph's error says why
@@ -28,9 +28,25 @@ func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits grap
 	leave := c.Enter()
 	p.first, p.rates = g.Constant("first", tensor.FromI32([]int32{0})), p.scaled(g)
 	leave()
-	logits = p.head(c, p.hidden(c, tokens))
+	x := p.hidden(c, tokens)
+	if c.Training() && p.Texts*p.Length > p.Width+lossRows {
+		return p.linearLosses(c, x, labels), logits
+	}
+	logits = p.head(c, x)
 	defer c.Enter()()
 	return ops.CrossEntropy(logits, labels, 0), logits
+}
+
+// lossRows are the rows whose logits a loss without logits has at a time, at most. Beside them it
+// needs the matrix and its gradient, of a row for every element of the width; of fewer rows than
+// that and these, logits are the smaller.
+const lossRows = 512
+
+// linearLosses is the cross-entropy of each position by representations and the matrix.
+func (p *gpt) linearLosses(c *nn.Ctx, x, labels graph.Value) graph.Value {
+	x, c = p.last(c, x)
+	defer c.Enter()()
+	return ops.LinearCrossEntropy(x, p.table(c), labels, true, 0)
 }
 
 // hidden is the representation of every token before the last norm, f32[texts n
@@ -106,14 +122,18 @@ func (p *gpt) lookUp(c *nn.Ctx, ids graph.Value) graph.Value {
 	return sum(all)
 }
 
-// head is the logits of representations, f32[… width] → f32[… vocab].
-func (p *gpt) head(c *nn.Ctx, x graph.Value) graph.Value {
+// last is representations after the last norm, and where the matrix of the logits is.
+func (p *gpt) last(c *nn.Ctx, x graph.Value) (graph.Value, *nn.Ctx) {
 	x = p.norm(c.In(p.path("norm")), x)
 	if p.Untied {
-		c = c.In("lm_head")
-	} else {
-		c = c.Share(p.path("embedding"))
+		return x, c.In("lm_head")
 	}
+	return x, c.Share(p.path("embedding"))
+}
+
+// head is the logits of representations, f32[… width] → f32[… vocab].
+func (p *gpt) head(c *nn.Ctx, x graph.Value) graph.Value {
+	x, c = p.last(c, x)
 	defer c.Enter()()
 	table := p.table(c)
 	rows := p.parts()
