@@ -12,14 +12,17 @@
 //     values kept, which must be the same token by token, and the loss;
 //   - stream: the same by the LLaMA, here within 256 MiB of device memory, through
 //     which the weights go layer by layer;
-//   - train: steps of AdamW with clipped gradients by the GPT-2, here within 512 MiB.
+//   - train: steps of AdamW with clipped gradients by the GPT-2, here within 512 MiB;
+//   - attention: attention by itself, and its gradient;
+//   - loss: the loss of a large vocabulary without its logits beside that of its logits,
+//     which takes no PyTorch, and up to 6 GB.
 //
 // Each side's turn has a process or a session of its own, one after the other, so
 // that neither has the other's memory. The memory of gomem's host and device is the
 // plan's, which a run matches to the byte; PyTorch's is the largest resident set of
 // its process, the interpreter and libraries included. Networks are written to a
-// temporary folder below the one given, and removed: 0.5 and 2.2 GB. The last two
-// parts take up to 6 GB of memory on either side.
+// temporary folder below the one given, and removed: 0.5 and 2.2 GB. Parts of whole
+// networks take up to 6 GB of memory on either side.
 package main
 
 import (
@@ -69,7 +72,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 	case f.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case len(o.parts) == 0:
-		return o, fmt.Errorf("-part %q: want continue, stream or train", *name)
+		return o, fmt.Errorf("-part %q: want continue, stream, train, attention or "+
+			"loss", *name)
 	}
 	return o, nil
 }

@@ -45,6 +45,7 @@ func parts() []part {
 			256 << 20, 24, 128}.run},
 		{"train", training},
 		{"attention", attentions},
+		{"loss", vocabularies},
 	}
 }
 
