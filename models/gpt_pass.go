@@ -29,12 +29,19 @@ func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits grap
 	p.first, p.rates = g.Constant("first", tensor.FromI32([]int32{0})), p.scaled(g)
 	leave()
 	x := p.hidden(c, tokens)
-	if c.Training() && p.Texts*p.Length > p.Width+lossRows {
+	if c.Training() && p.largeLogits() {
 		return p.linearLosses(c, x, labels), logits
 	}
 	logits = p.head(c, x)
 	defer c.Enter()()
 	return ops.CrossEntropy(logits, labels, 0), logits
+}
+
+// largeLogits reports whether logits are larger than what a loss without them needs. It makes the
+// gradient of the matrix with the others, which nobody wants of one that stays as it is.
+func (p *gpt) largeLogits() bool {
+	whole := p.Training.Adapters == nil && len(p.Training.Frozen) == 0
+	return whole && p.Texts*p.Length > p.Width+lossRows
 }
 
 // lossRows are the rows whose logits a loss without logits has at a time, at most. Beside them it
