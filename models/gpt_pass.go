@@ -84,7 +84,7 @@ func (p *gpt) embed(c *nn.Ctx, ids graph.Value) graph.Value {
 	if p.Blocks == GPT2Blocks {
 		at := c.In("wpe")
 		defer at.Enter()()
-		table := at.Param("weight", nn.Normal(0.02), p.Positions, p.Width)
+		table := at.Table("weight", nn.Normal(0.02), tensor.Of(graph.F32, p.Positions, p.Width))
 		if p.past != nil {
 			table = ops.SliceAt(table, p.first, 0, ids.Type().Size(1))
 		} else {
@@ -97,7 +97,7 @@ func (p *gpt) embed(c *nn.Ctx, ids graph.Value) graph.Value {
 
 // table is the embedding, or the matrix of the logits if that is another.
 func (p *gpt) table(c *nn.Ctx) graph.Value {
-	return c.Param("weight", nn.Normal(0.02), p.Vocab, p.Width)
+	return c.Table("weight", nn.Normal(0.02), tensor.Of(graph.F32, p.Vocab, p.Width))
 }
 
 // parts are the rows at which a table is taken apart: in decoding those of large
