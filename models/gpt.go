@@ -31,6 +31,10 @@ type GPTConfig struct {
 	Positions int
 	Untied    bool
 
+	// Store has matrices that are not trained held in few bits: q8_0, q4_0, q4_k, q6_k, nf4, bf16
+	// or f16; "": as f32. See [GPTConfig.Stored].
+	Store string
+
 	// Of LlamaBlocks, as the families of its public checkpoints differ in.
 	Family     string // model_type in a public config.json; "" means llama
 	RotaryBase float32
@@ -118,6 +122,9 @@ func (c GPTConfig) Validate() error {
 		return err
 	}
 	if err := c.validateBlocks(); err != nil {
+		return err
+	}
+	if err := c.validateStore(); err != nil {
 		return err
 	}
 	if err := fractions(share{"dropout", c.Dropout}, share{"weight decay", c.Decay}); err != nil {
@@ -218,7 +225,7 @@ func GPT(c GPTConfig) (*Model, error) {
 		return nil, err
 	}
 	m := nn.NewModel()
-	m.Adapters = c.Training.Adapters
+	m.Adapters, m.Packing = c.Training.Adapters, c.packing
 	tokens := m.Input("tokens", graph.I32, c.Texts, c.Length)
 	targets := m.Input("targets", graph.I32, c.Texts, c.Length)
 	labels, counts := labelled(targets)

@@ -30,7 +30,7 @@ func decodeGPT(c GPTConfig, batch, partBytes int) (*Decoder, error) {
 		return nil, err
 	}
 	m := nn.NewModel()
-	m.Adapters = c.Training.Adapters
+	m.Adapters, m.Packing = c.Training.Adapters, c.packing
 	d := &Decoder{Graph: m.Graph, Batch: batch, Length: c.Length, Vocab: c.Vocab}
 	past := &gptPast{partBytes: partBytes}
 	leave := m.Graph.Scope("cache")

@@ -40,7 +40,7 @@ func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits grap
 // largeLogits reports whether logits are larger than what a loss without them needs. It makes the
 // gradient of the matrix with the others, which nobody wants of one that stays as it is.
 func (p *gpt) largeLogits() bool {
-	whole := p.Training.Adapters == nil && len(p.Training.Frozen) == 0
+	whole := p.Training.Adapters == nil && len(p.Training.Frozen) == 0 && p.Store == ""
 	return whole && p.Texts*p.Length > p.Width+lossRows
 }
 
@@ -53,7 +53,7 @@ const lossRows = 512
 func (p *gpt) linearLosses(c *nn.Ctx, x, labels graph.Value) graph.Value {
 	x, c = p.last(c, x)
 	defer c.Enter()()
-	return ops.LinearCrossEntropy(x, p.table(c), labels, true, 0)
+	return ops.LinearCrossEntropy(x, p.table(c).Value, labels, true, 0)
 }
 
 // hidden is the representation of every token before the last norm, f32[texts n
@@ -84,7 +84,7 @@ func (p *gpt) embed(c *nn.Ctx, ids graph.Value) graph.Value {
 	if p.Blocks == GPT2Blocks {
 		at := c.In("wpe")
 		defer at.Enter()()
-		table := at.Table("weight", nn.Normal(0.02), tensor.Of(graph.F32, p.Positions, p.Width))
+		table := at.Param("weight", nn.Normal(0.02), p.Positions, p.Width)
 		if p.past != nil {
 			table = ops.SliceAt(table, p.first, 0, ids.Type().Size(1))
 		} else {
@@ -96,8 +96,43 @@ func (p *gpt) embed(c *nn.Ctx, ids graph.Value) graph.Value {
 }
 
 // table is the embedding, or the matrix of the logits if that is another.
-func (p *gpt) table(c *nn.Ctx) graph.Value {
-	return c.Table("weight", nn.Normal(0.02), tensor.Of(graph.F32, p.Vocab, p.Width))
+type table struct {
+	graph.Value
+	format string // "" if it is f32
+	width  int
+}
+
+func (p *gpt) table(c *nn.Ctx) table {
+	w, format := nn.Packed(c, "weight", p.Vocab, p.Width)
+	if format == "" {
+		w = c.Param("weight", nn.Normal(0.02), p.Vocab, p.Width)
+	}
+	return table{w, format, p.Width}
+}
+
+// lookUp takes rows by ids. Some rows alone are zeros for other ids.
+func (t table) lookUp(ids graph.Value, first, end int, all bool) graph.Value {
+	switch {
+	case !all && t.format != "":
+		return ops.EmbeddingPacked(ops.Slice(t.Value, 0, first, end), ids, first, t.width, t.format)
+	case t.format != "":
+		return ops.EmbeddingPacked(t.Value, ids, 0, t.width, t.format)
+	case all:
+		return ops.Embedding(t.Value, ids)
+	}
+	return ops.EmbeddingPart(ops.Slice(t.Value, 0, first, end), ids, first)
+}
+
+// products are those with some rows.
+func (t table) products(x graph.Value, first, end int, all bool) graph.Value {
+	rows := t.Value
+	if !all {
+		rows = ops.Slice(rows, 0, first, end)
+	}
+	if t.format != "" {
+		return ops.MatMulPacked(x, rows, t.format)
+	}
+	return ops.MatMulT(x, rows, false, true)
 }
 
 // parts are the rows at which a table is taken apart: in decoding those of large
@@ -118,13 +153,9 @@ func (p *gpt) lookUp(c *nn.Ctx, ids graph.Value) graph.Value {
 	defer c.Enter()()
 	table := p.table(c)
 	rows := p.parts()
-	if len(rows) == 2 {
-		return ops.Embedding(table, ids)
-	}
 	var all []graph.Value
 	for i := range len(rows) - 1 {
-		part := ops.Slice(table, 0, rows[i], rows[i+1])
-		all = append(all, ops.EmbeddingPart(part, ids, rows[i]))
+		all = append(all, table.lookUp(ids, rows[i], rows[i+1], len(rows) == 2))
 	}
 	return sum(all)
 }
@@ -144,13 +175,12 @@ func (p *gpt) head(c *nn.Ctx, x graph.Value) graph.Value {
 	defer c.Enter()()
 	table := p.table(c)
 	rows := p.parts()
-	if len(rows) == 2 {
-		return ops.MatMulT(x, table, false, true)
-	}
 	var all []graph.Value
 	for i := range len(rows) - 1 {
-		part := ops.Slice(table, 0, rows[i], rows[i+1])
-		all = append(all, ops.MatMulT(x, part, false, true))
+		all = append(all, table.products(x, rows[i], rows[i+1], len(rows) == 2))
+	}
+	if len(all) == 1 {
+		return all[0]
 	}
 	return ops.Concat(-1, all...)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gomem/gomem/internal/quant"
 )
 
 // PublicName is what public checkpoints call a parameter of [GPT]: "h/0/ln_1/scale" is
@@ -51,6 +53,50 @@ func (c GPTConfig) EmbeddingName() string {
 		return "wte/weight"
 	}
 	return "model/embed_tokens/weight"
+}
+
+// Stored is how [GPT] holds the matrix of a parameter that is not trained, of so many rows of
+// elements: "" for f32, or a format of [ops.PackedType]. Embeddings, and the logits' matrix, have 6
+// bits where others have 4, as they are in the files of llama.cpp. Where a format's blocks do not
+// divide a row, q8_0 is taken, or f16.
+func (c GPTConfig) Stored(parameter string, elements int) string {
+	f, err := quant.Parse(c.Store)
+	if err != nil {
+		return ""
+	}
+	last := parameter[strings.LastIndexByte(parameter, '/')+1:]
+	if last != "weight" {
+		return ""
+	}
+	table := parameter == c.EmbeddingName() || parameter == "lm_head/weight"
+	if table && f == quant.Q4_K {
+		f = quant.Q6_K
+	}
+	for _, other := range []quant.Format{f, quant.Q8_0} {
+		if elements%other.Block() == 0 {
+			return other.String()
+		}
+	}
+	return quant.F16.String()
+}
+
+// packing is that for package nn.
+func (c GPTConfig) packing(parameter string, _, elements int) string {
+	return c.Stored(parameter, elements)
+}
+
+// validateStore reports what cannot be held in few bits.
+func (c GPTConfig) validateStore() error {
+	if c.Store == "" {
+		return nil
+	}
+	if _, err := quant.Parse(c.Store); err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	if c.Blocks != LlamaBlocks {
+		return fmt.Errorf("--store is for networks like LLaMA: GPT-2 keeps its matrices by columns")
+	}
+	return nil
 }
 
 // Role is what a tensor of a public checkpoint is to a network.

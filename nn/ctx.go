@@ -140,16 +140,6 @@ func (c *Ctx) ParamOf(name string, init Init, t graph.Type) graph.Value {
 	return c.variable(name, init, t, false)
 }
 
-// Table is [Ctx.ParamOf] of a table, f32[rows width], with a row for each id or position, that
-// is looked up in, or multiplied with to get logits: no linear map, which is what [Muon] is for.
-func (c *Ctx) Table(name string, init Init, t graph.Type) graph.Value {
-	v := c.ParamOf(name, init, t)
-	if v.Valid() {
-		c.model.tables[v.Node.ID] = true
-	}
-	return v
-}
-
 // Average is a variable like those of [Ctx.Param] that no optimizer changes, such
 // as a running average; write it with [Ctx.Update].
 func (c *Ctx) Average(name string, init Init, sizes ...int) graph.Value {
@@ -249,7 +239,7 @@ func (c *Ctx) distinct(t graph.Type) graph.Type {
 // that is kept to report.
 func (m *Model) Declare(net func(c *Ctx, in ...graph.Value), in ...graph.Value) {
 	scratch := NewModel()
-	scratch.Unnamed, scratch.Adapters = m.Unnamed, m.Adapters
+	scratch.Unnamed, scratch.Adapters, scratch.Packing = m.Unnamed, m.Adapters, m.Packing
 	var like []graph.Value
 	for _, v := range in {
 		if !v.Valid() {

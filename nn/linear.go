@@ -53,10 +53,14 @@ func Linear(c *Ctx, x graph.Value, out int, options ...LinearOptions) graph.Valu
 // weigh is the product with a layer's weight.
 func weigh(c *Ctx, x graph.Value, in, out graph.Dim, o LinearOptions) graph.Value {
 	t := graph.Type{DType: graph.F32, Shape: []graph.Dim{in, out}}
+	name := either(o.WeightName, "weight")
 	if o.Rows {
+		if w, format := Packed(c, name, out.Size, in.Size); format != "" {
+			return ops.MatMulPacked(x, w, format)
+		}
 		slices.Reverse(t.Shape)
 	}
-	w := c.ParamOf(either(o.WeightName, "weight"), o.Weight.or(Glorot), t)
+	w := c.ParamOf(name, o.Weight.or(Glorot), t)
 	return ops.MatMulT(x, w, false, o.Rows)
 }
 
@@ -125,7 +129,7 @@ func parts(table graph.Value, n int) iter.Seq2[int, graph.Value] {
 
 // table is the parameter of an embedding.
 func (c *Ctx) table(rows, width int, o EmbeddingOptions) graph.Value {
-	return c.Table(either(o.Name, "table"), o.Table.or(Normal(1)), graph.Type{DType: graph.F32,
+	return c.ParamOf(either(o.Name, "table"), o.Table.or(Normal(1)), graph.Type{DType: graph.F32,
 		Shape: []graph.Dim{c.Dim("vocabulary", rows), c.Dim(o.Axis, width)}})
 }
 

@@ -172,7 +172,7 @@ func (m *Model) trained(o MinimizeOptions) (list []graph.Value) {
 	for _, v := range m.parameters {
 		name := v.Node.Name
 		if (len(o.Of) == 0 || within(name, o.Of)) && !within(name, o.Frozen) &&
-			(m.Adapters == nil || IsAdapter(name)) {
+			(m.Adapters == nil || IsAdapter(name)) && v.Type().DType == graph.F32 {
 			list = append(list, v)
 		}
 	}
@@ -287,9 +287,7 @@ func (l *learner) clip() {
 // update is what an optimizer gets for a parameter.
 func (l *learner) update(i int) Update {
 	return Update{Parameter: l.parameters[i], Gradient: l.grads[i], Rate: l.LearningRate,
-		Step: l.step, Gate: l.gate, Fine: l.Fine,
-		Table:  l.tables[l.parameters[i].Node.ID],
-		shared: l.states[l.Shares], made: l.made}
+		Step: l.step, Gate: l.gate, Fine: l.Fine, shared: l.states[l.Shares], made: l.made}
 }
 
 // updates are those of all parameters.

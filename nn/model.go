@@ -43,6 +43,9 @@ type Model struct {
 	// Adapters are those of linear layers; nil: none. With them nothing else is trained.
 	Adapters *Adapters
 
+	// Packing says which matrices are held in few bits, and are not trained; nil: none.
+	Packing Packing
+
 	// Workers is how many processes train the model together, each with batches of its own;
 	// 0, like 1, is one. With more, objectives exchange their gradients before these are
 	// clipped and used, and what running averages fold in, so that the variables of all
@@ -60,10 +63,9 @@ type Model struct {
 
 	parameters []graph.Value // in order of creation
 	variables  map[string]graph.Value
-	tables     map[graph.NodeID]bool // those of the parameters that are
-	layers     map[string]bool       // linear ones, by their scopes
-	averages   []*graph.Node         // updates of running averages that belong to no objective yet
-	states     map[string]states     // of optimizers, by objective
+	layers     map[string]bool   // linear ones, by their scopes
+	averages   []*graph.Node     // updates of running averages that belong to no objective yet
+	states     map[string]states // of optimizers, by objective
 }
 
 // Objective is a loss with the updates that lower it. Most models have one;
@@ -98,7 +100,6 @@ func NewModel() *Model {
 	return &Model{
 		Graph:        g,
 		variables:    map[string]graph.Value{},
-		tables:       map[graph.NodeID]bool{},
 		Seed:         g.Input("seed", tensor.Of(graph.I32, 2)),
 		LearningRate: g.Input("rate", tensor.Of(graph.F32)),
 		Step:         g.Input("step", tensor.Of(graph.F32)),

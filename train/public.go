@@ -202,8 +202,15 @@ func (p *Public) load(s *gomem.Session, vars []graph.Value) (parts []gomem.Part,
 	if err := p.has(vars); err != nil {
 		return nil, err
 	}
+	formats := formatsOf(vars)
 	in := map[string][]graph.Value{} // by file
 	for _, v := range vars {
+		if format := formats[v.Node]; format != "" {
+			if err := p.pack(s, v, format); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		file := p.tensors[v.Node.Name].file
 		in[file] = append(in[file], v)
 	}
@@ -224,13 +231,14 @@ func (p *Public) load(s *gomem.Session, vars []graph.Value) (parts []gomem.Part,
 
 // has demands that the checkpoint has parameters.
 func (p *Public) has(vars []graph.Value) error {
+	formats := formatsOf(vars)
 	for _, v := range vars {
 		t, ok := p.tensors[v.Node.Name]
 		if !ok {
 			return &ErrCheckpoint{Path: p.Path, Err: fmt.Errorf("has no tensor %s",
 				p.Config.PublicName(v.Node.Name))}
 		}
-		if !t.Type.SameShape(v.Type()) {
+		if !held(formats[v.Node], t.Type).SameShape(v.Type()) {
 			return &ErrCheckpoint{Path: p.Path, Err: errors.New(difference{v.Node.Name, t.Type,
 				v.Type()}.String())}
 		}

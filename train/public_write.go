@@ -93,6 +93,7 @@ func Export(dir, from string, c models.GPTConfig) error {
 		return err
 	}
 	defer x.Close()
+	c.Store = "" // what the run has held in few bits, its base has in full
 	m, err := models.GPT(c)
 	if err != nil {
 		return err

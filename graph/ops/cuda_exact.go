@@ -102,7 +102,6 @@ func exactUpdates() {
 	cuda.Exact[sgd](nil)
 	cuda.Exact[momentum](nil)
 	cuda.Exact[nesterov](nil)
-	cuda.Exact[lion](nil)
 	cuda.Exact[adam](nil)
 	cuda.Exact[adamW](nil)
 	cuda.Exact[adafactor](nil)

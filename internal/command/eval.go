@@ -20,6 +20,7 @@ type evalCmd struct {
 	EvalBatches count    `group:"data" placeholder:"N"`
 	Length      count    `group:"model" placeholder:"TOKENS"`
 	Adapter     location `group:"model" placeholder:"DIR"`
+	Store       string   `group:"model" enum:"${stores}" default:"" placeholder:"FORMAT"`
 	Strict      bool     `group:"data"`
 	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 
@@ -89,6 +90,9 @@ func (c *evalCmd) Run(ctx context.Context, e *env) error {
 		return x.unusable("there is no loss to evaluate: give what gomem train made of it")
 	}
 	if err := x.lengthen(c.Length); err != nil {
+		return err
+	}
+	if err := x.store(c.Store); err != nil {
 		return err
 	}
 	if c.Adapter != "" {

@@ -29,7 +29,7 @@ func gptConfig(f modelFlags) (models.GPTConfig, error) {
 	setCounts(countField{f.Batch, &c.Texts}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
 	f.sizes(&c.Vocab, f.Vocabulary, &c.Dropout)
-	c.Training = f.training()
+	c.Training, c.Store = f.training(), f.Store
 	if c.Positions > 0 && c.Length > c.Positions && f.kept() == "" {
 		c.Positions = c.Length
 	}
@@ -41,6 +41,10 @@ func gptConfig(f modelFlags) (models.GPTConfig, error) {
 
 func buildGPT(f modelFlags) (*models.Model, map[string]string, error) {
 	c, err := gptConfig(f)
+	if err == nil && c.Store != "" && f.LoRA == "" {
+		err = usagef("--store %s keeps matrices as they are: train adapters beside them, by --lora",
+			c.Store)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -48,7 +48,7 @@ var kinds = []kind{
 		"accumulate"},
 		data: texts, build: buildTransformer, read: readTexts, words: mostWords, load: loadTexts},
 	{name: "gpt", flags: []string{"length", "depth", "blocks", "network", "tokenizer",
-		"vocabulary", "dropout", "accumulate", "lora"}, data: running, build: buildGPT,
+		"store", "vocabulary", "dropout", "accumulate", "lora"}, data: running, build: buildGPT,
 		read: readRunning, words: runningWords, load: loadRunning},
 	{name: "lstm-lm", flags: []string{"length", "depth", "tokenizer", "vocabulary", "dropout",
 		"accumulate"}, data: running, build: buildLSTMLM, read: readRunning, words: runningWords,

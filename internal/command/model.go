@@ -30,6 +30,7 @@ type modelFlags struct {
 	Depth   count  `group:"model" placeholder:"LAYERS"`
 	Blocks  string `group:"model" placeholder:"KIND"`
 	Network string `group:"model" placeholder:"FILE"`
+	Store   string `group:"model" enum:"${stores}" default:"" placeholder:"FORMAT"`
 	Version string `group:"model" enum:",v1.5,v2" default:"" placeholder:"V"`
 	Pixels  count  `group:"model" placeholder:"N"`
 	Nets    string `group:"model" enum:",resnet,good" default:"" placeholder:"NETS"`
@@ -71,6 +72,7 @@ func (f modelFlags) particular() []option {
 		{"depth", f.Depth > 0},
 		{"blocks", f.Blocks != ""},
 		{"network", f.Network != ""},
+		{"store", f.Store != ""},
 		{"version", f.Version != ""},
 		{"pixels", f.Pixels > 0},
 		{"nets", f.Nets != ""},
@@ -147,6 +149,9 @@ func (f modelFlags) enter(numbers map[string]string) {
 	if f.Freeze != "" {
 		numbers["freeze"] = string(f.Freeze)
 	}
+	if f.Store != "" {
+		numbers["store"] = f.Store
+	}
 	if f.LoRA != "" {
 		numbers["lora"] = string(f.LoRA)
 	}
@@ -166,10 +171,6 @@ func (f modelFlags) optimizer() nn.Optimizer {
 		return nn.Adam{}
 	case "adamw":
 		return nn.AdamW{Exempt: nn.Vectors}
-	case "lion":
-		return nn.Lion{Exempt: nn.Vectors}
-	case "muon":
-		return nn.Muon{Rest: nn.AdamW{Exempt: nn.Vectors}}
 	case "adafactor":
 		return nn.Adafactor{}
 	}

@@ -20,6 +20,7 @@ type predictCmd struct {
 	Axis        axes     `group:"model" placeholder:"NAME=N"`
 	Length      count    `group:"model" placeholder:"TOKENS"`
 	Adapter     []string `group:"model" sep:"none" placeholder:"DIR"`
+	Store       string   `group:"model" enum:"${stores}" default:"" placeholder:"FORMAT"`
 	Batch       count    `group:"run" placeholder:"N" default:"8"`
 	Beam        count    `group:"run" placeholder:"N"`
 	Penalty     *float64 `name:"length-penalty" group:"run" placeholder:"A"`
@@ -76,7 +77,7 @@ func (c *predictCmd) given() []option {
 		{"samples", c.Samples > 0}, {"out", c.Out != ""}, {"tokens", c.Tokens > 0},
 		{"temperature", c.Temperature != nil}, {"top-k", c.TopK > 0}, {"top-p", c.TopP != nil},
 		{"seed", c.Seed != nil}, {"axis", c.Axis != ""}, {"length", c.Length > 0},
-		{"adapter", len(c.Adapter) > 0},
+		{"adapter", len(c.Adapter) > 0}, {"store", c.Store != ""},
 	}
 }
 
@@ -100,7 +101,7 @@ func preparers() map[string]preparer {
 		"wgan":       {[]string{"samples", "out", "seed"}, drawing},
 		networks:     {[]string{"axis", "out"}, application},
 		"gpt": {[]string{"tokens", "temperature", "top-k", "top-p", "seed", "length",
-			"adapter"}, continuation},
+			"adapter", "store"}, continuation},
 	}
 }
 

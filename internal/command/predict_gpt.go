@@ -36,6 +36,9 @@ func continuation(_ context.Context, e *env, c *predictCmd, x checkpointed) (*ta
 		err = x.lengthen(c.Length)
 	}
 	if err == nil {
+		err = x.store(c.Store)
+	}
+	if err == nil {
 		err = x.adapt(c.Adapter)
 	}
 	if err != nil {
@@ -89,6 +92,21 @@ func readOnce(read func(input string) (string, error)) func(input string) (strin
 		}
 		return r.text, r.err
 	}
+}
+
+// store has the matrices of a public checkpoint's network held in few bits, if that is asked for.
+func (x checkpointed) store(format string) error {
+	switch {
+	case format == "":
+		return nil
+	case x.public == nil:
+		return usagef("--store is for a public checkpoint: leave it out for a run")
+	}
+	x.public.Config.Store = format
+	if err := x.public.Config.Validate(); err != nil {
+		return usagef("%w", err)
+	}
+	return nil
 }
 
 // adapt has a public checkpoint's network have adapters, if that is asked for.

@@ -34,6 +34,10 @@ predict --adapter
     them. May be given several times: then each in turn answers every input.
 eval --adapter
     Of a public checkpoint: a directory with adapters of PEFT.
+--store
+    Of LLaMA's kind of networks: hold matrices that are not trained in few bits: bf16, f16,
+    q8_0, q6_k, q4_k, q4_0 or nf4 (default: f32). Results differ by what that rounds. predict
+    and eval: of a public checkpoint; train: with --lora.
 predict --length
     Of a public checkpoint: the tokens that are read at a time, at most (default 2,048, or as
     many as the model has positions for, if those are fewer).

@@ -148,7 +148,7 @@ func (c *trainCmd) settings() map[string]string {
 	}
 	for name, word := range map[string]string{"axis": string(f.Axis), "output": f.Output,
 		"loss": f.Loss, "target": f.Target, "network": f.kept(), "freeze": string(f.Freeze),
-		"lora": string(f.LoRA)} {
+		"lora": string(f.LoRA), "store": f.Store} {
 		s[name] = word
 	}
 	if f.Clip > 0 {

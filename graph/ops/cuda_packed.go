@@ -1,0 +1,34 @@
+package ops
+
+import (
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/kernel/cuda"
+)
+
+// rowBytes are those of a row of a matrix.
+func rowBytes(t graph.Type) int { return int(t.Bytes()) / max(1, t.Size(0)) }
+
+func packedMatMulCUDA(o packedMatMul, c *cuda.Call) ([]cuda.Command, error) {
+	const warps, group = threads / 32, 8 // rows of x by a warp or thread
+	x, w := c.In[0], c.In[1]
+	_, wide := o.sides(w.Type)
+	n, rows := elems(c.Out[0])/max(1, wide), w.Type.Size(0)
+	list := []any{c.Out[0], x, w, n, rows, o.Width, rowBytes(w.Type), int32(o.Format)}
+	groups := (n + group - 1) / group
+	if o.Back {
+		blocks := (groups*o.Width + threads - 1) / threads
+		return only(launched("packed_product_back", blocks, list...))
+	}
+	return only(launched("packed_product", (groups*rows+warps-1)/warps, list...))
+}
+
+func packedEmbeddingCUDA(o packedEmbedding, c *cuda.Call) ([]cuda.Command, error) {
+	table, n := c.In[0], elems(c.In[1])
+	return only(overElements("packed_rows", n*o.Width, c.Out[0], table, c.In[1], n,
+		table.Type.Size(0), o.Width, rowBytes(table.Type), o.First, int32(o.Format)))
+}
+
+func init() {
+	cuda.Register(packedMatMulCUDA, nil)
+	cuda.Register(packedEmbeddingCUDA, nil)
+}
