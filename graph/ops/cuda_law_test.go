@@ -315,3 +315,11 @@ func TestCUDANumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestGatedAssignIsHosted: an assignment behind a gate, which a GPU has no kernel for, is on the
+// host in every plan, and an update of Adam is not.
+func TestGatedAssignIsHosted(t *testing.T) {
+	if cuda.IsExact(every{Op: assign{}, N: 2}) || !cuda.IsExact(every{Op: adam{}, N: 2}) {
+		t.Error("a gated assignment may be on the device, or Adam may not")
+	}
+}
