@@ -84,7 +84,7 @@ func (p *gpt) embed(c *nn.Ctx, ids graph.Value) graph.Value {
 	if p.Blocks == GPT2Blocks {
 		at := c.In("wpe")
 		defer at.Enter()()
-		table := at.Param("weight", nn.Normal(0.02), p.Positions, p.Width)
+		table := at.Table("weight", nn.Normal(0.02), tensor.Of(graph.F32, p.Positions, p.Width))
 		if p.past != nil {
 			table = ops.SliceAt(table, p.first, 0, ids.Type().Size(1))
 		} else {
@@ -105,7 +105,7 @@ type table struct {
 func (p *gpt) table(c *nn.Ctx) table {
 	w, format := nn.Packed(c, "weight", p.Vocab, p.Width)
 	if format == "" {
-		w = c.Param("weight", nn.Normal(0.02), p.Vocab, p.Width)
+		w = c.Table("weight", nn.Normal(0.02), tensor.Of(graph.F32, p.Vocab, p.Width))
 	}
 	return table{w, format, p.Width}
 }

@@ -140,6 +140,16 @@ func (c *Ctx) ParamOf(name string, init Init, t graph.Type) graph.Value {
 	return c.variable(name, init, t, false)
 }
 
+// Table is [Ctx.ParamOf] of a table, f32[rows width], with a row for each id or position, that
+// is looked up in, or multiplied with to get logits: no linear map, which is what [Muon] is for.
+func (c *Ctx) Table(name string, init Init, t graph.Type) graph.Value {
+	v := c.ParamOf(name, init, t)
+	if v.Valid() {
+		c.model.tables[v.Node.ID] = true
+	}
+	return v
+}
+
 // Average is a variable like those of [Ctx.Param] that no optimizer changes, such
 // as a running average; write it with [Ctx.Update].
 func (c *Ctx) Average(name string, init Init, sizes ...int) graph.Value {

@@ -129,7 +129,7 @@ func parts(table graph.Value, n int) iter.Seq2[int, graph.Value] {
 
 // table is the parameter of an embedding.
 func (c *Ctx) table(rows, width int, o EmbeddingOptions) graph.Value {
-	return c.ParamOf(either(o.Name, "table"), o.Table.or(Normal(1)), graph.Type{DType: graph.F32,
+	return c.Table(either(o.Name, "table"), o.Table.or(Normal(1)), graph.Type{DType: graph.F32,
 		Shape: []graph.Dim{c.Dim("vocabulary", rows), c.Dim(o.Axis, width)}})
 }
 

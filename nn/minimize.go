@@ -287,7 +287,9 @@ func (l *learner) clip() {
 // update is what an optimizer gets for a parameter.
 func (l *learner) update(i int) Update {
 	return Update{Parameter: l.parameters[i], Gradient: l.grads[i], Rate: l.LearningRate,
-		Step: l.step, Gate: l.gate, Fine: l.Fine, shared: l.states[l.Shares], made: l.made}
+		Step: l.step, Gate: l.gate, Fine: l.Fine,
+		Table:  l.tables[l.parameters[i].Node.ID],
+		shared: l.states[l.Shares], made: l.made}
 }
 
 // updates are those of all parameters.

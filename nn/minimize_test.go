@@ -28,7 +28,7 @@ func regression(m *nn.Model, batch int) (x, y, loss graph.Value) {
 func TestAccumulation(t *testing.T) {
 	for name, by := range map[string]nn.Optimizer{"sgd": nn.SGD{}, "momentum": nn.Momentum{},
 		"nesterov": nn.Momentum{Nesterov: true}, "adam": nn.Adam{}, "adamw": nn.AdamW{},
-		"adafactor": nn.Adafactor{MinDim: 2}} {
+		"lion": nn.Lion{}, "muon": nn.Muon{}, "adafactor": nn.Adafactor{MinDim: 2}} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				n := rapid.IntRange(1, 4).Draw(rt, "executions")
@@ -237,6 +237,8 @@ func TestBadObjectives(t *testing.T) {
 		"decay 1 is outside [0, 1)":     by(nn.AdamW{Betas: []float32{1, 0.9}}),
 		"momentum 1 is outside [0, 1)":  by(nn.Momentum{Mu: 1, Nesterov: true}),
 		"weight decay -0.5 is negative": by(nn.AdamW{Decay: -0.5}),
+		"muon with momentum 1 and":      by(nn.Muon{Mu: 1}),
+		"2 is outside [0, 1)":           by(nn.Lion{Betas: []float32{0.9, 2}}),
 		"which the fine form cannot": func(m *nn.Model, loss graph.Value) {
 			m.Fine = true
 			with(nn.MinimizeOptions{Accumulate: 2})(m, loss)

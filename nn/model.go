@@ -63,9 +63,10 @@ type Model struct {
 
 	parameters []graph.Value // in order of creation
 	variables  map[string]graph.Value
-	layers     map[string]bool   // linear ones, by their scopes
-	averages   []*graph.Node     // updates of running averages that belong to no objective yet
-	states     map[string]states // of optimizers, by objective
+	tables     map[graph.NodeID]bool // those of the parameters that are
+	layers     map[string]bool       // linear ones, by their scopes
+	averages   []*graph.Node         // updates of running averages that belong to no objective yet
+	states     map[string]states     // of optimizers, by objective
 }
 
 // Objective is a loss with the updates that lower it. Most models have one;
@@ -100,6 +101,7 @@ func NewModel() *Model {
 	return &Model{
 		Graph:        g,
 		variables:    map[string]graph.Value{},
+		tables:       map[graph.NodeID]bool{},
 		Seed:         g.Input("seed", tensor.Of(graph.I32, 2)),
 		LearningRate: g.Input("rate", tensor.Of(graph.F32)),
 		Step:         g.Input("step", tensor.Of(graph.F32)),

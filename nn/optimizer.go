@@ -24,6 +24,7 @@ type Update struct {
 	Step                graph.Value // f32[]: how many updates there are with this one, from 1
 	Gate                ops.Gate    // to be handed to the update operations
 	Fine                bool        // of [Model]: composed of arithmetic, where that can be
+	Table               bool        // the parameter is one of [Ctx.Table]
 
 	shared, made states // the state to be found, and where what is made is noted
 }
@@ -127,6 +128,32 @@ func (o AdamW) Update(u Update) []*graph.Node {
 
 // Rate is 0.001.
 func (AdamW) Rate() Schedule { return Constant(0.001) }
+
+// Lion is [ops.Lion] (Chen et al. 2023): steps by signs, with one state, whose learning rate is to
+// be 3 to 10 times less than AdamW's, and its decay as much more.
+type Lion struct {
+	Betas []float32 // of the sign and of the state; nil means 0.9 and 0.99
+	Decay float32   // of weights, times the learning rate; 0 means 0.1
+	// Exempt says which parameters do not decay; nil: none is exempt. See [Vectors].
+	Exempt func(parameter graph.Value) bool
+}
+
+// Update is the update of a parameter.
+func (o Lion) Update(u Update) []*graph.Node {
+	if o.Betas == nil {
+		o.Betas = []float32{0.9, 0.99}
+	}
+	beta1, beta2 := betas(u, o.Betas)
+	decay := orDefault(o.Decay, 0.1)
+	if o.Exempt != nil && o.Exempt(u.Parameter) {
+		decay = 0
+	}
+	return []*graph.Node{ops.Lion(u.Parameter, u.State("first", u.Parameter.Type()), u.Gradient,
+		u.Rate, beta1, beta2, decay, u.Gate)}
+}
+
+// Rate is 0.0001.
+func (Lion) Rate() Schedule { return Constant(0.0001) }
 
 // Vectors are exempt from weight decay: biases, and scales of norms.
 func Vectors(parameter graph.Value) bool { return parameter.Type().Rank() < 2 }

@@ -67,7 +67,7 @@ func Positions(c *Ctx, x graph.Value, positions int, options ...EmbeddingOptions
 		return graph.Value{}
 	}
 	defer c.Enter()()
-	table := c.ParamOf(either(o.Name, "table"), o.Table.or(Normal(0.02)), graph.Type{
+	table := c.Table(either(o.Name, "table"), o.Table.or(Normal(0.02)), graph.Type{
 		DType: graph.F32, Shape: []graph.Dim{{Size: positions}, c.like(x.Type().Shape[2])}})
 	if positions > length {
 		table = ops.Slice(table, 0, 0, length)

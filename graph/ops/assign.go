@@ -9,8 +9,8 @@ import (
 )
 
 // Assign is v ← x, of any element type, for updates that are composed of other operations.
-func Assign(v, x graph.Value) *graph.Node {
-	return update(assign{}, []graph.Value{v}, x)
+func Assign(v, x graph.Value, gate ...Gate) *graph.Node {
+	return behind(gate, assign{}, []graph.Value{v}, x)
 }
 
 type assign struct{}

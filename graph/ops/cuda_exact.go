@@ -102,6 +102,7 @@ func exactUpdates() {
 	cuda.Exact[sgd](nil)
 	cuda.Exact[momentum](nil)
 	cuda.Exact[nesterov](nil)
+	cuda.Exact[lion](nil)
 	cuda.Exact[adam](nil)
 	cuda.Exact[adamW](nil)
 	cuda.Exact[adafactor](nil)

@@ -57,6 +57,12 @@ func (o nesterov) update(c *cuda.Call, gate opening) ([]cuda.Command, error) {
 		true)...))
 }
 
+func (o lion) update(c *cuda.Call, gate opening) ([]cuda.Command, error) {
+	n := elems(c.In[0])
+	return only(overElements("lion", n, gate.args(c.In[0], c.In[1], c.In[2], c.In[3], n, o.Beta1,
+		o.Beta2, o.Decay)...))
+}
+
 func (o adam) update(c *cuda.Call, gate opening) ([]cuda.Command, error) {
 	return o.decaying(c, gate, 0)
 }
@@ -95,6 +101,7 @@ func init() {
 	cuda.Register(updateCUDA[sgd], nil)
 	cuda.Register(updateCUDA[momentum], nil)
 	cuda.Register(updateCUDA[nesterov], nil)
+	cuda.Register(updateCUDA[lion], nil)
 	cuda.Register(updateCUDA[adam], nil)
 	cuda.Register(updateCUDA[adamW], nil)
 	cuda.Register(everyCUDA, everyScratch)

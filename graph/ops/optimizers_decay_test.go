@@ -30,6 +30,33 @@ func TestNesterov(t *testing.T) {
 	near(t, "m", got[1], m)
 }
 
+// TestLion against Chen et al.'s algorithm 2. Where a gradient is too close to what the sign turns
+// on, either sign is right: none of these is.
+func TestLion(t *testing.T) {
+	tr := newTraining(8, 5, 417)
+	tr.state = []graph.Type{tensor.Of(graph.F32, 5, 417)}
+	const b1, b2, decay = 0.9, 0.98, 0.1
+	tr.step = func(_ *graph.Graph, w graph.Value, s []graph.Value,
+		grad, lr, _ graph.Value) *graph.Node {
+		return ops.Lion(w, s[0], grad, lr, b1, b2, decay)
+	}
+	w, m := widen(tr.w), make([]float64, len(tr.w))
+	for _, g := range tr.grads {
+		for i := range w {
+			x := float64(g[i])
+			c := float64(b1*m[i]) + float64((1-b1)*x)
+			if math.Abs(c) < 1e-6 {
+				t.Fatalf("element %d: the sign of %v is either", i, c)
+			}
+			w[i] -= rate * (math.Copysign(1, c) + float64(decay*w[i]))
+			m[i] = float64(b2*m[i]) + float64((1-b2)*x)
+		}
+	}
+	got := tr.run(t, nil)
+	near(t, "w", got[0], w)
+	near(t, "m", got[1], m)
+}
+
 func TestAdamW(t *testing.T) {
 	tr := newTraining(5, 5, 417)
 	tr.state = []graph.Type{tensor.Of(graph.F32, 5, 417), tensor.Of(graph.F32, 5, 417)}
@@ -98,6 +125,12 @@ func TestBadGates(t *testing.T) {
 			m, v := w.Graph().State("m", w.Type(), graph.Init{}),
 				w.Graph().State("v", w.Type(), graph.Init{})
 			ops.AdamW(w, m, v, g, lr, step, 0.9, 0.9, 0, -1)
+		},
+		"weight decay -2 is negative": func(w, g, lr, _ graph.Value) {
+			ops.Lion(w, w.Graph().State("m", w.Type(), graph.Init{}), g, lr, 0.9, 0.9, -2)
+		},
+		"decay 1 is outside": func(w, g, lr, _ graph.Value) {
+			ops.Lion(w, w.Graph().State("m", w.Type(), graph.Init{}), g, lr, 1, 0.9, 0)
 		},
 		"momentum 1 is outside": func(w, g, lr, _ graph.Value) {
 			ops.Nesterov(w, w.Graph().State("m", w.Type(), graph.Init{}), g, lr, 1)

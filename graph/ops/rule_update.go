@@ -25,6 +25,9 @@ func (momentum) Split(in, _ []graph.Type) (graph.Rule, bool) { return splitUpdat
 // Split is along all axes.
 func (nesterov) Split(in, _ []graph.Type) (graph.Rule, bool) { return splitUpdate(in) }
 
+// Split is along all axes.
+func (lion) Split(in, _ []graph.Type) (graph.Rule, bool) { return splitUpdate(in) }
+
 // Split is along all axes. It is that of adamW, too.
 func (adam) Split(in, _ []graph.Type) (graph.Rule, bool) { return splitUpdate(in) }
 

@@ -392,5 +392,5 @@ func misnamed(err error) error {
 // The choices of flags are what some flags take; nothing is the default.
 const (
 	rateForms      = ",constant,linear,cosine,inverse-sqrt,step"
-	optimizerNames = ",sgd,momentum,adam,adamw,adafactor"
+	optimizerNames = ",sgd,momentum,adam,adamw,lion,muon,adafactor"
 )

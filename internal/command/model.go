@@ -171,6 +171,10 @@ func (f modelFlags) optimizer() nn.Optimizer {
 		return nn.Adam{}
 	case "adamw":
 		return nn.AdamW{Exempt: nn.Vectors}
+	case "lion":
+		return nn.Lion{Exempt: nn.Vectors}
+	case "muon":
+		return nn.Muon{Rest: nn.AdamW{Exempt: nn.Vectors}}
 	case "adafactor":
 		return nn.Adafactor{}
 	}

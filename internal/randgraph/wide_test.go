@@ -40,7 +40,7 @@ var undrawn = map[string]string{
 func TestWideDrawsAll(t *testing.T) {
 	longtest.Skip(t)
 	drawn := map[string]int{}
-	for seed := range uint64(longtest.Count(400, 2000)) {
+	for seed := range uint64(longtest.Count(450, 2000)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		m := randgraph.WideExchanging(rng.IntN, 40)
 		for _, n := range m.Graph.Nodes() {

@@ -25,7 +25,7 @@ func (b *wide) gate() []ops.Gate {
 func (b *wide) update(w, dw graph.Value) []graph.NodeID {
 	t, gate := w.Type(), b.gate()
 	one := func(n *graph.Node) []graph.NodeID { return []graph.NodeID{n.ID} }
-	switch b.pick(9) {
+	switch b.pick(10) {
 	case 0:
 		return one(ops.Momentum(w, b.state(w, "m", t), dw, b.lr, 0.9, gate...))
 	case 1:
@@ -44,8 +44,10 @@ func (b *wide) update(w, dw graph.Value) []graph.NodeID {
 		return one(ops.Adafactor(w, states, dw, b.lr, b.step, ops.AdafactorConfig{MinDim: 2},
 			gate...))
 	case 5:
+		return one(ops.Lion(w, b.state(w, "m", t), dw, b.lr, 0.9, 0.99, 0.1, gate...))
+	case 6:
 		return b.accumulated(w, dw)
-	case 6, 7:
+	case 7, 8:
 		return b.composed(w, dw)
 	}
 	return one(ops.SGD(w, dw, b.lr, gate...))

@@ -19,6 +19,17 @@ extern "C" __global__ void momentum(Gate gate, float *w, float *m, const float *
 		w[i] = fmaf(-*lr, nesterov ? v * mu + g[i] : v, w[i]);
 	}
 }
+extern "C" __global__ void lion(Gate gate, float *w, float *m, const float *g, const float *lr,
+	i64 n, float beta1, float beta2, float decay) {
+	if (!gate.open()) return;
+	float keep = 1 - *lr * decay;
+	EACH(i, n) {
+		float next = fmaf(1 - beta1, g[i], m[i] * beta1);
+		float sign = next > 0 ? 1.f : next < 0 ? -1.f : next;
+		w[i] = fmaf(-*lr, sign, w[i] * keep);
+		m[i] = fmaf(1 - beta2, g[i], m[i] * beta2);
+	}
+}
 // decay is that of AdamW, 0 for Adam.
 extern "C" __global__ void __launch_bounds__(256) adam(Gate gate, float *w, float *m, float *v,
 	const float *g, const float *lr, const float *step, i64 n, float beta1, float beta2,
