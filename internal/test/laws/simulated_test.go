@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/precision"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/randgraph"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
@@ -81,13 +84,14 @@ func TestSimulatedTF32(t *testing.T) {
 	if err := errors.Join(slow.WriteJSON(file), file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	m := randgraph.Synthetic(100)
-	target := gomem.Target{Name: "train", Fetches: m.Fetches, Updates: m.Updates}
-	feeds := gomem.Feeds{m.Inputs[0]: gomem.NewTensor(m.Inputs[0].Type())}
+	g := graph.New() // of a product, which alone is in TF32
+	x := g.Input("x", tensor.Of(graph.F32, 64, 64))
+	target := gomem.Target{Name: "train", Fetches: []graph.Value{ops.MatMul(x, x)}}
+	feeds := gomem.Feeds{x: gomem.NewTensor(x.Type())}
 	var steps []time.Duration
 	for _, in := range []precision.Precision{precision.F32, precision.TF32} {
 		o := gomem.Options{Device: gomem.Sim + path, Policy: planner.Vanilla, Precision: in}
-		p, err := gomem.Plan(t.Context(), m.Graph, o, target)
+		p, err := gomem.Plan(t.Context(), g, o, target)
 		if err != nil {
 			t.Fatal(err)
 		}
