@@ -63,9 +63,8 @@ func (i initial) public(s *gomem.Session, g *graph.Graph) (parts []gomem.Part, e
 		return nil, e, err
 	}
 	var vars []graph.Value
-	is := weight(g)
 	for _, v := range s.Variables() {
-		if is(v) && !nn.IsAdapter(v.Node.Name) {
+		if !v.Node.State && !nn.IsAdapter(v.Node.Name) {
 			vars = append(vars, v)
 		}
 	}

@@ -129,8 +129,11 @@ func (o packedMatMul) Cost(in, out []graph.Type) graph.Cost {
 	w := in[1]
 	elems := int64(w.Size(0)) * int64(o.Width)
 	n := int64(in[0].Elems() / max(1, in[0].Size(-1)))
-	return graph.Cost{FLOPs: 2 * n * elems, Bytes: bytes(in, out),
-		Scratch: 4 * int64(o.block(w.Size(0))) * int64(o.Width)}
+	c := graph.Cost{FLOPs: 2 * n * elems, Bytes: bytes(in, out)}
+	if o.Format != quant.BF16 { // which products read as it is
+		c.Scratch = 4 * int64(o.block(w.Size(0))) * int64(o.Width)
+	}
+	return c
 }
 
 // VJP: the matrix is not trained.
@@ -143,7 +146,7 @@ func (o packedMatMul) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 func (o packedMatMul) ordered(rows int, w graph.Type) packedMatMul {
 	if o.As == (gemm.Order{}) {
 		k, n := o.sides(w)
-		if o.Back {
+		if o.Back && o.Format != quant.BF16 {
 			k = o.block(w.Size(0))
 		}
 		o.As = gemm.Product{M: rows, N: n, K: k, B: gemm.Matrix{Trans: !o.Back}}.Order()
@@ -171,12 +174,19 @@ func packedMatMulCPU(o packedMatMul, c *kernel.Call) error {
 		clear(out)
 		return nil
 	}
+	if o.Format == quant.BF16 {
+		size = all
+	}
 	p := gemm.Product{Batch: 1, M: rows, N: n, K: k, Alpha: 1, C: out, LDC: n,
 		A: gemm.Matrix{F32: x, LD: k}, B: gemm.Matrix{F32: block, LD: o.Width, Trans: !o.Back},
 		As: o.ordered(rows, w.Type).As}
 	for at := 0; at < all; at += size {
 		some := min(size, all-at)
-		o.unpack(c, block, at, some)
+		if o.Format == quant.BF16 {
+			p.B.F32, p.B.BF16 = nil, w.U16()
+		} else {
+			o.unpack(c, block, at, some)
+		}
 		if o.Back {
 			p.A.F32, p.K, p.Beta = x[at:], some, min(float32(at), 1)
 		} else {

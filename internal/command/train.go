@@ -170,6 +170,9 @@ func (c *trainCmd) check() error {
 	if err := k.takes(c.particular()...); err != nil {
 		return err
 	}
+	if c.Store != "" && c.Init == "" && c.Resume == "" {
+		return usagef("--store %s keeps matrices as they are: give --init, which has them", c.Store)
+	}
 	o, err := c.options(0, 0)
 	if err == nil {
 		_, err = c.session(o)
