@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/quant"
 	"github.com/gomem/gomem/models"
@@ -159,5 +160,22 @@ func TestStoredWeightsLearnAsWhole(t *testing.T) {
 	two := storedLoss(t, filepath.Join(dir, "nf4merged"), "", gomem.Options{})
 	if math.Abs(one-two) > 1e-4 {
 		t.Errorf("merged: loss %v, want %v", two, one)
+	}
+}
+
+// TestStoredParameters: those in few bits count by their elements.
+func TestStoredParameters(t *testing.T) {
+	c := wide(t)
+	for _, format := range append(quant.All(), 0) {
+		if c.Store = ""; format != 0 {
+			c.Store = format.String()
+		}
+		m, err := models.GPT(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ops.Parameters(m.Graph); got != c.Parameters() {
+			t.Errorf("%q: %d parameters, want %d", c.Store, got, c.Parameters())
+		}
 	}
 }

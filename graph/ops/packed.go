@@ -325,19 +325,39 @@ func init() {
 // read them, whole or some rows.
 func Packings(g *graph.Graph) map[*graph.Node]string {
 	formats := map[*graph.Node]string{}
-	note := func(v graph.Value, f quant.Format) {
+	eachPacked(g, func(n *graph.Node, f quant.Format, _ int) { formats[n] = f.String() })
+	return formats
+}
+
+// Parameters is [graph.Graph.Parameters], packed ones counted by the elements of their rows.
+func Parameters(g *graph.Graph) int64 {
+	total, seen := g.Parameters(), map[*graph.Node]bool{}
+	eachPacked(g, func(n *graph.Node, _ quant.Format, width int) {
+		if t := n.Out[0]; !seen[n] && !n.State {
+			seen[n] = true
+			total += int64(t.Size(0)) * int64(width-t.Size(1))
+		}
+	})
+	return total
+}
+
+// eachPacked visits the packed variables of a graph, with the format and the elements of their
+// rows, as often as they are read.
+func eachPacked(g *graph.Graph, visit func(n *graph.Node, f quant.Format, width int)) {
+	note := func(v graph.Value, f quant.Format, width int) {
 		for v.Node.Kind != graph.KindVariable && len(v.Node.In) > 0 {
 			v = v.Node.In[0]
 		}
-		formats[v.Node] = f.String()
+		if v.Node.Kind == graph.KindVariable {
+			visit(v.Node, f, width)
+		}
 	}
 	for _, n := range g.Nodes() {
 		switch o := n.Op.(type) {
 		case packedMatMul:
-			note(n.In[1], o.Format)
+			note(n.In[1], o.Format, o.Width)
 		case packedEmbedding:
-			note(n.In[0], o.Format)
+			note(n.In[0], o.Format, o.Width)
 		}
 	}
-	return formats
 }

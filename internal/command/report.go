@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
@@ -67,7 +68,7 @@ type report struct {
 // newReport gathers the numbers.
 func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r := report{
-		Model: m.Name, Size: m.Size, Unit: m.Unit, Parameters: m.Graph.Parameters(),
+		Model: m.Name, Size: m.Size, Unit: m.Unit, Parameters: ops.Parameters(m.Graph),
 		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes, DiskBudget: o.DiskBytes,
 		apart: processes(o) > 1, divided: o.Mesh != nil,
 	}

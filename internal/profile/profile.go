@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 )
@@ -52,7 +53,7 @@ func New(in Input) (*Profile, error) {
 		held: replay(in.Plan, in.Graph), predicted: in.Predicted, measured: median(in.Measured),
 		runs: in.Measured}}
 	p.Report = Report{
-		Type: "profile", Model: in.Model, Size: in.Size, Parameters: in.Graph.Parameters(),
+		Type: "profile", Model: in.Model, Size: in.Size, Parameters: ops.Parameters(in.Graph),
 		Plan: in.Plan.Title, Steps: len(in.Plan.Steps), Partitions: in.Plan.Parts,
 		Machine: in.Machine, Facts: in.Facts,
 		Predicted: p.clock(p.predicted, min(1, len(p.predicted))),
