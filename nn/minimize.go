@@ -172,7 +172,7 @@ func (m *Model) trained(o MinimizeOptions) (list []graph.Value) {
 	for _, v := range m.parameters {
 		name := v.Node.Name
 		if (len(o.Of) == 0 || within(name, o.Of)) && !within(name, o.Frozen) &&
-			(m.Adapters == nil || IsAdapter(name)) && v.Type().DType == graph.F32 {
+			(m.Adapters == nil || IsAdapter(name)) && !m.packed[v.Node] {
 			list = append(list, v)
 		}
 	}

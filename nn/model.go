@@ -65,6 +65,7 @@ type Model struct {
 	variables  map[string]graph.Value
 	tables     map[graph.NodeID]bool // those of the parameters that are
 	layers     map[string]bool       // linear ones, by their scopes
+	packed     map[*graph.Node]bool  // variables in few bits
 	averages   []*graph.Node         // updates of running averages that belong to no objective yet
 	states     map[string]states     // of optimizers, by objective
 }

@@ -27,5 +27,12 @@ func Packed(c *Ctx, name string, rows, elements int) (w graph.Value, format stri
 		m.Graph.Fail(err)
 		return w, format
 	}
-	return c.ParamOf(name, Zeros, t), format
+	w = c.ParamOf(name, Zeros, t)
+	if w.Valid() {
+		if m.packed == nil {
+			m.packed = map[*graph.Node]bool{}
+		}
+		m.packed[w.Node] = true
+	}
+	return w, format
 }
