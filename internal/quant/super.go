@@ -24,7 +24,8 @@ func packQ4K(dst []byte, src []float32) {
 		clear(out[16:])
 		for i, v := range x {
 			p := i / 32
-			step, floor := d*float32(stepCodes[p]), m*float32(floorCodes[p])
+			step := d * float32(stepCodes[p])
+			floor := float32(m * float32(floorCodes[p]))
 			code := nearest(float32((v + floor) * invert(step)))
 			out[16+i/64*32+i%32] |= byte(min(max(code, 0), 15)) << (4 * (p & 1))
 		}
