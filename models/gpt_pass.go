@@ -110,29 +110,32 @@ func (p *gpt) table(c *nn.Ctx) table {
 	return table{w, format, p.Width}
 }
 
-// lookUp takes rows by ids. Some rows alone are zeros for other ids.
-func (t table) lookUp(ids graph.Value, first, end int, all bool) graph.Value {
-	switch {
-	case !all && t.format != "":
-		return ops.EmbeddingPacked(ops.Slice(t.Value, 0, first, end), ids, first, t.width, t.format)
-	case t.format != "":
-		return ops.EmbeddingPacked(t.Value, ids, 0, t.width, t.format)
-	case all:
-		return ops.Embedding(t.Value, ids)
+// rows are some rows of the table, which is itself if those are all.
+func (t table) rows(first, end int) graph.Value {
+	if !t.Valid() || first == 0 && end == t.Type().Size(0) {
+		return t.Value
 	}
-	return ops.EmbeddingPart(ops.Slice(t.Value, 0, first, end), ids, first)
+	return ops.Slice(t.Value, 0, first, end)
 }
 
-// products are those with some rows.
-func (t table) products(x graph.Value, first, end int, all bool) graph.Value {
-	rows := t.Value
-	if !all {
-		rows = ops.Slice(rows, 0, first, end)
+// lookUp takes rows by ids, those from first to end alone: others are zeros.
+func (t table) lookUp(ids graph.Value, first, end int) graph.Value {
+	switch rows := t.rows(first, end); {
+	case t.format != "":
+		return ops.EmbeddingPacked(rows, ids, first, t.width, t.format)
+	case rows == t.Value:
+		return ops.Embedding(rows, ids)
+	default:
+		return ops.EmbeddingPart(rows, ids, first)
 	}
+}
+
+// products are those with the rows from first to end.
+func (t table) products(x graph.Value, first, end int) graph.Value {
 	if t.format != "" {
-		return ops.MatMulPacked(x, rows, t.format)
+		return ops.MatMulPacked(x, t.rows(first, end), t.format)
 	}
-	return ops.MatMulT(x, rows, false, true)
+	return ops.MatMulT(x, t.rows(first, end), false, true)
 }
 
 // parts are the rows at which a table is taken apart: in decoding those of large
@@ -155,7 +158,7 @@ func (p *gpt) lookUp(c *nn.Ctx, ids graph.Value) graph.Value {
 	rows := p.parts()
 	var all []graph.Value
 	for i := range len(rows) - 1 {
-		all = append(all, table.lookUp(ids, rows[i], rows[i+1], len(rows) == 2))
+		all = append(all, table.lookUp(ids, rows[i], rows[i+1]))
 	}
 	return sum(all)
 }
@@ -177,7 +180,7 @@ func (p *gpt) head(c *nn.Ctx, x graph.Value) graph.Value {
 	rows := p.parts()
 	var all []graph.Value
 	for i := range len(rows) - 1 {
-		all = append(all, table.products(x, rows[i], rows[i+1], len(rows) == 2))
+		all = append(all, table.products(x, rows[i], rows[i+1]))
 	}
 	if len(all) == 1 {
 		return all[0]

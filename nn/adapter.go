@@ -65,8 +65,7 @@ func AdapterOf(scope string) (a, b string) {
 	return scope + "/" + adapterA + "/weight", scope + "/" + adapterB + "/weight"
 }
 
-// adapt adds the layer's adapter to its product y of x, if the
-// place's layer has one.
+// adapt adds the adapter of the place's layer, if it has one, to its product y of x.
 func adapt(c *Ctx, x, y graph.Value, in, out int) graph.Value {
 	m := c.model
 	scope := strings.TrimSuffix(c.params, "/")

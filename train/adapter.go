@@ -209,7 +209,7 @@ func OpenAdapter(dir string, c models.GPTConfig) (*Adapter, error) {
 func (a *Adapter) configure() error {
 	text, err := regular.ReadFile(filepath.Join(a.Path, adapterConfig))
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", adapterConfig, bare(err))
 	}
 	members, about := map[string]json.RawMessage{}, adapterFile{Alpha: 8, Rank: 8}
 	for _, to := range []any{&members, &about} {
@@ -255,7 +255,7 @@ var plainMembers = map[string][]string{
 func (a *Adapter) list(c models.GPTConfig) error {
 	f, err := safetensors.Open(filepath.Join(a.Path, adapterWeights))
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", adapterWeights, bare(err))
 	}
 	defer closeRead(f)
 	if strange := f.Foreign(); len(strange) > 0 {

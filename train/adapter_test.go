@@ -258,6 +258,10 @@ func (c adapted) checkWritten(t *testing.T, config models.GPTConfig, base, run s
 	if err := Export(merged, run, config); err != nil {
 		t.Fatal(err)
 	}
+	if err := Export(base, run, config); err == nil ||
+		!strings.Contains(err.Error(), "write to another directory") {
+		t.Errorf("%s: over its base: %v", c.Name, err)
+	}
 	loss := func(p *Public, err error) float64 {
 		if err != nil {
 			t.Fatal(err)

@@ -93,6 +93,14 @@ func Export(dir, from string, c models.GPTConfig) error {
 		return err
 	}
 	defer x.Close()
+	if x.base != nil && sameFile(dir, x.base.dir) {
+		return &ErrCheckpoint{Path: dir, Err: errors.New("the run's checkpoints are read with " +
+			"what is there: write to another directory")}
+	}
+	if c.Store != "" && x.base == nil { // one of several workers'
+		return x.from.fail("has matrices in %s itself, which no public checkpoint is made of: "+
+			"write the adapters alone, by export --adapter", c.Store)
+	}
 	c.Store = "" // what the run has held in few bits, its base has in full
 	m, err := models.GPT(c)
 	if err != nil {

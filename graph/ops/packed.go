@@ -109,11 +109,14 @@ func checkPacked(w graph.Type, width int, f quant.Format) error {
 	if err != nil {
 		return err
 	}
-	if !want.Equal(tensor.Of(w.DType, w.Sizes()...)) {
-		return fmt.Errorf("rows of %d elements in %s are %s: want %s, which no Cast makes", width,
-			f, w, want)
+	if want.Equal(tensor.Of(w.DType, w.Sizes()...)) {
+		return nil
 	}
-	return nil
+	how := ", which no Cast makes"
+	if d := whole16(f); d != tensor.Invalid {
+		how = convertible(w, d)
+	}
+	return fmt.Errorf("rows of %d elements in %s are %s: want %s%s", width, f, w, want, how)
 }
 
 // packedBlock is how many elements are f32 at a time: they stay in a core's cache, and are enough
@@ -138,7 +141,7 @@ func (o packedMatMul) Cost(in, out []graph.Type) graph.Cost {
 
 // VJP: the matrix is not trained.
 func (o packedMatMul) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
-	o.Back = !o.Back
+	o.Back, o.As = !o.Back, gemm.Order{}
 	return []graph.Value{apply(o, dout[0], n.In[1]), {}}
 }
 
@@ -168,31 +171,32 @@ func packedMatMulCPU(o packedMatMul, c *kernel.Call) error {
 	x, out, w := c.In[0].F32(), c.Out[0].F32(), c.In[1]
 	k, n := o.sides(w.Type)
 	rows, all := len(x)/max(1, k), w.Type.Size(0)
-	block := floats(c.Scratch)
-	size := o.block(all)
 	if all == 0 || o.Width == 0 {
 		clear(out)
 		return nil
 	}
-	if o.Format == quant.BF16 {
-		size = all
-	}
 	p := gemm.Product{Batch: 1, M: rows, N: n, K: k, Alpha: 1, C: out, LDC: n,
-		A: gemm.Matrix{F32: x, LD: k}, B: gemm.Matrix{F32: block, LD: o.Width, Trans: !o.Back},
+		A: gemm.Matrix{F32: x, LD: k}, B: gemm.Matrix{LD: o.Width, Trans: !o.Back},
 		As: o.ordered(rows, w.Type).As}
+	if o.Format == quant.BF16 {
+		p.B.BF16 = w.U16()
+		p.Compute(c.Pool)
+		return nil
+	}
+	p.B.F32 = floats(c.Scratch)
+	size := o.block(all)
 	for at := 0; at < all; at += size {
 		some := min(size, all-at)
-		if o.Format == quant.BF16 {
-			p.B.F32, p.B.BF16 = nil, w.U16()
-		} else {
-			o.unpack(c, block, at, some)
-		}
+		o.unpack(c, p.B.F32, at, some)
 		if o.Back {
-			p.A.F32, p.K, p.Beta = x[at:], some, min(float32(at), 1)
+			p.A.F32, p.K = x[at:], some
 		} else {
 			p.C, p.N = out[at:], some
 		}
 		p.Compute(c.Pool)
+		if o.Back {
+			p.Beta = 1 // to the terms of the rows before
+		}
 	}
 	return nil
 }

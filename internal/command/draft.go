@@ -195,7 +195,7 @@ func (c *trainCmd) obtain(ctx context.Context, w io.Writer, k kind) error {
 	if err != nil {
 		return err
 	}
-	return c.past.learnt(c.given.tokenizer, most, &c.Vocabulary)
+	return learnt(c, c.given.tokenizer, most)
 }
 
 // request says what is to be read, and by what program.

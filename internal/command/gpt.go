@@ -152,10 +152,7 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 		return err
 	}
 	c.given = given{text: text, tokenizer: tokenizer}
-	if c.kept() != "" { // whose table has room for more
-		return nil
-	}
-	return c.past.learnt(tokenizer, most, &c.Vocabulary)
+	return learnt(c, tokenizer, most)
 }
 
 // loadRunning makes batches of running text.

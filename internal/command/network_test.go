@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/data"
 )
 
 // aQwen is the config.json of a small network.
@@ -81,5 +83,20 @@ func TestNetworkOfAFile(t *testing.T) {
 		"--data", "text:pairs.tsv", "--steps", "1")
 	if o.status == exitOK || !strings.Contains(o.stderr, "a window") {
 		t.Errorf("weights of another network: %+v", o)
+	}
+}
+
+// TestNetworkKeepsItsVocabulary: fewer sub-words than a network has room for do not resize it, on
+// the worker that learns them and on those that are told.
+func TestNetworkKeepsItsVocabulary(t *testing.T) {
+	tokenizer, err := data.LearnTokenizer(t.Context(), []string{"low low lower"}, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for network, want := range map[string]count{"": count(tokenizer.Used()), "{}": 0} {
+		c := &trainCmd{modelFlags: modelFlags{Model: "gpt", network: network}}
+		if err := learnt(c, tokenizer, 1000); err != nil || c.Vocabulary != want {
+			t.Errorf("network %q: %d sub-words, want %d: %v", network, c.Vocabulary, want, err)
+		}
 	}
 }

@@ -31,11 +31,11 @@ func (p past) id(d dataset) string {
 }
 
 // learnt sizes a model by the sub-words that were learnt.
-func (p past) learnt(t *data.Tokenizer, most int, vocabulary *count) error {
-	if t.Used() >= most {
+func learnt(c *trainCmd, t *data.Tokenizer, most int) error {
+	if t.Used() >= most || c.kept() != "" { // a network's table has room for more
 		return nil
 	}
-	return p.resize("vocabulary", vocabulary, t.Used())
+	return c.past.resize("vocabulary", &c.Vocabulary, t.Used())
 }
 
 // resize makes a size of the model that of the data. In a run that is resumed it is, if the

@@ -49,7 +49,7 @@ func readTexts(ctx context.Context, w io.Writer, c *trainCmd) error {
 		return err
 	}
 	c.given = given{corpus: corpus, tokenizer: tokenizer}
-	return c.past.learnt(tokenizer, most, &c.Vocabulary)
+	return learnt(c, tokenizer, most)
 }
 
 // mostWords is how many sub-words a model of pairs has at most.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
@@ -380,7 +381,12 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	late := &late{ctx: ctx, find: h.least}
 	defer late.end()
 	var unwritten error
+	read := func() {} // ends a notice
+	if o.Init != "" {
+		read = sync.OnceFunc(notice(e.stderr, "gomem: reading "+o.Init))
+	}
 	o.Observe = func(e train.Event) {
+		read()
 		d.observe(e)
 		c.worker.standing.step(e.Step)
 		if e.Kind == train.Start && h.warning != "" {
@@ -394,6 +400,7 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	}
 	returnMemory(e.log)
 	s, err := train.Run(ctx, o)
+	read()
 	logMemory(e.log, "trained")
 	d.close()
 	if err != nil {
