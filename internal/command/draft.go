@@ -195,7 +195,7 @@ func (c *trainCmd) obtain(ctx context.Context, w io.Writer, k kind) error {
 	if err != nil {
 		return err
 	}
-	return learnt(c, c.given.tokenizer, most)
+	return sizeByWords(c, c.given.tokenizer, most)
 }
 
 // request says what is to be read, and by what program.

@@ -152,7 +152,7 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 		return err
 	}
 	c.given = given{text: text, tokenizer: tokenizer}
-	return learnt(c, tokenizer, most)
+	return sizeByWords(c, tokenizer, most)
 }
 
 // loadRunning makes batches of running text.

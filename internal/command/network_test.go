@@ -95,7 +95,7 @@ func TestNetworkKeepsItsVocabulary(t *testing.T) {
 	}
 	for network, want := range map[string]count{"": count(tokenizer.Used()), "{}": 0} {
 		c := &trainCmd{modelFlags: modelFlags{Model: "gpt", network: network}}
-		if err := learnt(c, tokenizer, 1000); err != nil || c.Vocabulary != want {
+		if err := sizeByWords(c, tokenizer, 1000); err != nil || c.Vocabulary != want {
 			t.Errorf("network %q: %d sub-words, want %d: %v", network, c.Vocabulary, want, err)
 		}
 	}

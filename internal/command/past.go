@@ -30,8 +30,8 @@ func (p past) id(d dataset) string {
 	return d.id
 }
 
-// learnt sizes a model by the sub-words that were learnt.
-func learnt(c *trainCmd, t *data.Tokenizer, most int) error {
+// sizeByWords sizes a model by the sub-words that were learnt.
+func sizeByWords(c *trainCmd, t *data.Tokenizer, most int) error {
 	if t.Used() >= most || c.kept() != "" { // a network's table has room for more
 		return nil
 	}

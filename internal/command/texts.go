@@ -49,7 +49,7 @@ func readTexts(ctx context.Context, w io.Writer, c *trainCmd) error {
 		return err
 	}
 	c.given = given{corpus: corpus, tokenizer: tokenizer}
-	return learnt(c, tokenizer, most)
+	return sizeByWords(c, tokenizer, most)
 }
 
 // mostWords is how many sub-words a model of pairs has at most.
