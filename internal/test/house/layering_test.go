@@ -28,7 +28,7 @@ var dependencies = []rule{
 	{[]string{"internal/arena"}, []string{"graph/tensor", "graph"},
 		"packing knows rectangles, not tensors"},
 	{[]string{"internal/kernel", "internal/kernel/gemm", "internal/kernel/vec",
-		"internal/kernel/pool"}, []string{"graph", "plan",
+		"internal/kernel/fewbits", "internal/kernel/pool"}, []string{"graph", "plan",
 		"internal/device"}, "kernels know tensors, not graphs"},
 	{[]string{"graph"}, []string{"graph/ops", "internal/kernel", "internal/device",
 		"planner/program",
