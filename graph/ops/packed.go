@@ -7,6 +7,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/internal/kernel/fewbits"
 	"github.com/gomem/gomem/internal/kernel/gemm"
 	"github.com/gomem/gomem/internal/quant"
 )
@@ -119,24 +120,11 @@ func checkPacked(w graph.Type, width int, f quant.Format) error {
 	return fmt.Errorf("rows of %d elements in %s are %s: want %s%s", width, f, w, want, how)
 }
 
-// packedBlock is how many elements are f32 at a time: they stay in a core's cache, and are enough
-// that threads have something to do.
-const packedBlock = 1 << 18
-
-// block is how many rows are f32 at a time.
-func (o packedMatMul) block(rows int) int {
-	return min(rows, max(16, packedBlock/max(1, o.Width)))
-}
-
 func (o packedMatMul) Cost(in, out []graph.Type) graph.Cost {
 	w := in[1]
 	elems := int64(w.Size(0)) * int64(o.Width)
 	n := int64(in[0].Elems() / max(1, in[0].Size(-1)))
-	c := graph.Cost{FLOPs: 2 * n * elems, Bytes: bytes(in, out)}
-	if o.Format != quant.BF16 { // which products read as it is
-		c.Scratch = 4 * int64(o.block(w.Size(0))) * int64(o.Width)
-	}
-	return c
+	return graph.Cost{FLOPs: 2 * n * elems, Bytes: bytes(in, out)}
 }
 
 // VJP: the matrix is not trained.
@@ -149,9 +137,6 @@ func (o packedMatMul) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 func (o packedMatMul) ordered(rows int, w graph.Type) packedMatMul {
 	if o.As == (gemm.Order{}) {
 		k, n := o.sides(w)
-		if o.Back && o.Format != quant.BF16 {
-			k = o.block(w.Size(0))
-		}
 		o.As = gemm.Product{M: rows, N: n, K: k, B: gemm.Matrix{Trans: !o.Back}}.Order()
 	}
 	return o
@@ -180,37 +165,11 @@ func packedMatMulCPU(o packedMatMul, c *kernel.Call) error {
 		As: o.ordered(rows, w.Type).As}
 	if o.Format == quant.BF16 {
 		p.B.BF16 = w.U16()
-		p.Compute(c.Pool)
-		return nil
+	} else {
+		p.B.Rows = fewbits.Rows{Format: o.Format, Elements: o.Width, Data: w.Data}
 	}
-	p.B.F32 = floats(c.Scratch)
-	size := o.block(all)
-	for at := 0; at < all; at += size {
-		some := min(size, all-at)
-		o.unpack(c, p.B.F32, at, some)
-		if o.Back {
-			p.A.F32, p.K = x[at:], some
-		} else {
-			p.C, p.N = out[at:], some
-		}
-		p.Compute(c.Pool)
-		if o.Back {
-			p.Beta = 1 // to the terms of the rows before
-		}
-	}
+	p.Compute(c.Pool)
 	return nil
-}
-
-// unpack has some rows of the matrix, from one on, as f32.
-func (o packedMatMul) unpack(c *kernel.Call, to []float32, first, some int) {
-	data := c.In[1].Data
-	bytes := len(data) / c.In[1].Type.Size(0)
-	c.Pool.For(some, max(1, grain/o.Width), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			at := (first + i) * bytes
-			o.Format.Unpack(to[i*o.Width:(i+1)*o.Width], data[at:at+bytes])
-		}
-	})
 }
 
 // EmbeddingPacked looks rows up in a table whose rows of so many elements are packed as
@@ -262,13 +221,13 @@ func (packedEmbedding) VJP(*graph.Node, []graph.Value) []graph.Value {
 
 func packedEmbeddingCPU(o packedEmbedding, c *kernel.Call) error {
 	table, ids, out := c.In[0], c.In[1].I32(), c.Out[0].F32()
+	from := fewbits.Rows{Format: o.Format, Elements: o.Width, Data: table.Data}
 	rows := table.Type.Size(0)
-	bytes := len(table.Data) / max(1, rows)
 	c.Pool.For(len(ids), max(1, grain/max(1, o.Width)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := out[i*o.Width : (i+1)*o.Width]
 			if at := int(ids[i]) - o.First; at >= 0 && at < rows {
-				o.Format.Unpack(row, table.Data[at*bytes:(at+1)*bytes])
+				from.Read(row, at, 0)
 			} else {
 				clear(row)
 			}

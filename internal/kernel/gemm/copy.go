@@ -10,24 +10,35 @@ import (
 // read copies adjacent elements from an element on: of its row, or of its column if
 // columns are contiguous.
 func (o *operand) read(dst []float32, mat, row, col int) {
-	if from := o.at(mat, row, col); o.bf16() {
-		vec.F32FromBF16(dst, unsafe.Slice((*uint16)(from), len(dst)))
-	} else {
+	from := o.at(mat, row, col)
+	switch {
+	case o.size == 4:
 		copy(dst, unsafe.Slice((*float32)(from), len(dst)))
+	case o.size == 2:
+		vec.F32FromBF16(dst, unsafe.Slice((*uint16)(from), len(dst)))
+	case o.colMajor:
+		o.rows.Read(dst, col, row)
+	default:
+		o.rows.Read(dst, row, col)
 	}
 }
 
 // value returns an element.
 func (o *operand) value(mat, row, col int) float32 {
 	x := o.at(mat, row, col)
-	if o.bf16() {
+	switch o.size {
+	case 4:
+		return *(*float32)(x)
+	case 2:
 		return math.Float32frombits(uint32(*(*uint16)(x)) << 16)
 	}
-	return *(*float32)(x)
+	var one [1]float32
+	o.read(one[:], mat, row, col)
+	return one[0]
 }
 
-// bf16 says whether the operand has to be widened.
-func (o *operand) bf16() bool { return o.size == 2 }
+// narrow says whether the operand has to be widened.
+func (o *operand) narrow() bool { return o.size < 4 }
 
 // runs copies so many runs of n adjacent elements, one from an element on, the others
 // from the following rows, or columns if those are contiguous. It returns the copy and
@@ -49,7 +60,7 @@ func (w *worker) copyA(c *call, mat, m0, m1, k0, k1 int) {
 	t := &w.tile
 	w.blockA = lazily(w.blockA, blockSize)
 	switch {
-	case !c.a.bf16():
+	case !c.a.narrow():
 		w.panelsA(c, mat, m0, m1, k0, k1)
 		return
 	case c.a.colMajor:
@@ -135,7 +146,7 @@ func (w *worker) packColumns(c *call, mat, n0, n1, k0, k1 int) {
 		t.rows = min(lanes, n1-n0-n)
 		t.dst = unsafe.Pointer(&w.buffer[n/cols*c.panel+n%cols])
 		t.src = c.b.at(mat, k0, n0+n)
-		if c.b.bf16() {
+		if c.b.narrow() {
 			t.src, t.srcStride = w.widen(c, mat, k0, n0+n, t.cols, t.rows)
 		}
 		c.isa.transpose(t)

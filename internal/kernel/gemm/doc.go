@@ -48,13 +48,14 @@
 // so that joining them changes no bit. It saves the passes through memory, not the
 // arithmetic.
 //
-// # bfloat16
+// # Few bits
 //
-// Operands of bfloat16 are widened as they are copied, and then always are copied;
-// sums are in float32. Widening is exact, so the result has the bits of the product
-// of the same numbers in float32. The processor's own products of bfloat16 (VDPBF16PS)
-// flush subnormals and add in pairs, so their bits would be others, and are not used.
-// What is gained is half of the memory, not time.
+// Operands of bfloat16, and rows of few bits (package fewbits), are widened as they are
+// copied, and then always are copied; sums are in float32. The result has the bits of
+// the product of the same numbers in float32. With a few rows of the other operand, what
+// is widened at a time stays in the L1 or L2 cache, and memory is read once, packed. The
+// processor's own products of bfloat16 (VDPBF16PS) flush subnormals and add in pairs, so
+// their bits would be others, and are not used.
 //
 // # Few rows
 //

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/gomem/gomem/internal/invariants"
+	"github.com/gomem/gomem/internal/kernel/fewbits"
 	"github.com/gomem/gomem/internal/kernel/pool"
 )
 
@@ -49,8 +50,9 @@ func BatchF32(p *pool.Pool, transA, transB bool, batch, m, n, k int, alpha float
 type operand struct {
 	data          unsafe.Pointer
 	row, col, mat int  // strides from a row, a column and a matrix to the next
-	size          int  // bytes of an element: 4, or 2 for bfloat16
+	size          int  // bytes of an element: 4, 2 for bfloat16, or 0 in rows of few bits
 	colMajor      bool // col is the leading dimension and row is 1, else the reverse
+	rows          fewbits.Rows
 }
 
 // set makes o the operand rows×cols. It panics if an element of it is not in the
@@ -58,6 +60,10 @@ type operand struct {
 func (o *operand) set(name string, x *Matrix, batch, rows, cols int) {
 	*o = operand{data: unsafe.Pointer(unsafe.SliceData(x.F32)), size: 4, mat: x.Stride,
 		colMajor: x.Trans}
+	if x.Rows.Format != 0 {
+		o.setRows(name, x, batch, rows, cols)
+		return
+	}
 	have := len(x.F32)
 	if x.BF16 != nil {
 		o.data, o.size, have = unsafe.Pointer(unsafe.SliceData(x.BF16)), 2, len(x.BF16)
@@ -74,7 +80,19 @@ func (o *operand) set(name string, x *Matrix, batch, rows, cols int) {
 	}
 }
 
-// at returns the address of an element.
+// setRows is set of rows of few bits.
+func (o *operand) setRows(name string, x *Matrix, batch, rows, cols int) {
+	if x.Trans {
+		rows, cols = cols, rows
+	}
+	o.size, o.rows = 0, x.Rows
+	if have := x.Rows.Len(); batch != 1 || rows > have || cols > x.Rows.Elements {
+		panic(fmt.Sprintf("gemm: %s has %d rows of %d elements: too few for %d of %d×%d", name,
+			have, x.Rows.Elements, batch, rows, cols))
+	}
+}
+
+// at returns the address of an element, of which there is none in rows of few bits.
 func (o *operand) at(mat, row, col int) unsafe.Pointer {
 	return unsafe.Add(o.data, o.size*(mat*o.mat+row*o.row+col*o.col))
 }

@@ -7,7 +7,7 @@ const groupBytes = 24 << 10
 // of B each. A product of a few tiles costs little more than its set-up, which they
 // share.
 func (l *layout) planGroup(s *isa, x *product) {
-	if x.batch == 1 || l.packB != packNot || x.a.bf16() || x.n > s.cols() || x.m > mBlock ||
+	if x.batch == 1 || l.packB != packNot || x.a.narrow() || x.n > s.cols() || x.m > mBlock ||
 		x.k > l.kb {
 		return
 	}

@@ -146,12 +146,12 @@ func (l *layout) planTiles(s *isa, x *product, threads int) {
 		l.packB = packNot
 	case x.b.colMajor:
 		l.packB = packColumns
-	case x.b.bf16():
+	case x.b.narrow():
 		l.packB = widenRows
 	case x.m > readsB*s.rows && x.b.row*l.kb > s.direct:
 		l.packB = packRows
 	}
-	l.copyA = x.a.bf16() || l.stridesA(s, x)
+	l.copyA = x.a.narrow() || l.stridesA(s, x)
 	if l.planGroup(s, x); l.path == grouped {
 		return
 	}

@@ -3,6 +3,7 @@ package gemm
 import (
 	"fmt"
 
+	"github.com/gomem/gomem/internal/kernel/fewbits"
 	"github.com/gomem/gomem/internal/kernel/pool"
 )
 
@@ -39,14 +40,15 @@ type Product struct {
 	Epilogue
 }
 
-// Matrix is an operand of a product. One of bfloat16 is widened, which is exact, as it
-// is read: the product has the bits of that of the same numbers as float32.
+// Matrix is an operand of a product. One of bfloat16 or of few bits is widened as it is
+// read: the product has the bits of that of the same numbers as float32.
 type Matrix struct {
 	F32    []float32
-	BF16   []uint16 // instead of F32
-	LD     int      // elements from a row to the next
-	Stride int      // from the matrix of a product to the next; zero shares it
-	Trans  bool     // the rows are those of the transpose of op
+	BF16   []uint16     // instead of F32
+	Rows   fewbits.Rows // instead of F32, if it has a format; of a batch of one, without strides
+	LD     int          // elements from a row to the next
+	Stride int          // from the matrix of a product to the next; zero shares it
+	Trans  bool         // the rows are those of the transpose of op
 }
 
 // Epilogue is what becomes of every element of C once its product is complete,

@@ -76,7 +76,7 @@ func (l *layout) planSkinny(x *product, threads int) {
 		l.cols = skinnyCols(x, x.n, 1+int(skinnyWork/work(x.m, 1, x.k)), dotCols, threads)
 	} else {
 		most := rankSums / x.m
-		if x.b.bf16() {
+		if x.b.narrow() {
 			most = min(most, wideCols)
 		}
 		l.cols = skinnyCols(x, most, rankCols, 16, threads)
@@ -117,7 +117,7 @@ func (w *worker) dotBlock(c *call, a unsafe.Pointer, mat, n, cols, k0 int) {
 	t.vectors = ceil(k, c.isa.lanes)
 	t.use((k-1)%c.isa.lanes + 1)
 	t.b, t.bs = c.b.at(mat, k0, n), 4*c.b.col
-	if c.b.bf16() {
+	if c.b.narrow() {
 		t.b, t.bs = w.widen(c, mat, k0, n, k, cols)
 	}
 	for m := 0; m < c.m; m += c.isa.dotRows {
@@ -129,7 +129,7 @@ func (w *worker) dotBlock(c *call, a unsafe.Pointer, mat, n, cols, k0 int) {
 }
 
 // contiguous says whether rows are of adjacent float32.
-func (o *operand) contiguous() bool { return !o.colMajor && !o.bf16() }
+func (o *operand) contiguous() bool { return !o.colMajor && !o.narrow() }
 
 // contiguousA returns the rows of A from k0, copied if their elements are not
 // adjacent float32, and sets their stride.
@@ -191,7 +191,7 @@ func (w *worker) ranks(c *call, mat, n0, n1 int) {
 		for k := k0; k < k1; {
 			rows, from := min(most, k1-k), a[(k-k0)*c.m:]
 			b, bs := c.b.at(mat, k, n0), 4*c.b.row
-			if c.b.bf16() {
+			if c.b.narrow() {
 				b, bs = w.widen(c, mat, k, n0, cols, rows)
 			}
 			if c.m == 1 && rows == singleRows {
