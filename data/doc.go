@@ -61,6 +61,13 @@
 // merges that are possible, in time n·log n. Which tokens end a text the format does not
 // say: they are guessed by their names, and [Tokenizer.Ending] tells who knows better.
 //
+// Vocabularies of characters can be read, too, as LLaMA 2, Mistral and Gemma have them of
+// SentencePiece: a character that is no token is its bytes, tokens such as <0x0A>, or unknown.
+// There the text of ids is no sum: bytes are a text together, and the space before the first
+// word is taken away, so [Tokenizer.DecodeAfter] is told what is before, and
+// [Tokenizer.Settled] which of them are a text already. Where two characters are together in
+// nothing that a merge makes, texts are cut, so those without spaces take linear time as well.
+//
 // # Running text
 //
 // [OpenRunning] reads what a language model continues: a file, the text files of a

@@ -130,7 +130,7 @@ func (l *Loader) batch(bucket int, at func(row int) (Pair, bool)) Batch {
 // fill writes the ids of text and EOS to row, which is zero, cutting the text
 // to fit. It returns the number of ids written, and scratch for the next call.
 func (l *Loader) fill(row, scratch []int32, text string) ([]int32, int) {
-	scratch = l.tok.encode(scratch[:0], text, len(row)-1)
+	scratch = l.tok.encode(scratch[:0], text, len(row)-1, opening)
 	n := copy(row[:len(row)-1], scratch)
 	row[n] = EOS
 	return scratch, n + 1
@@ -181,7 +181,7 @@ func (l *Loader) measure(pairs []Pair) []uint8 {
 			for i := w; i < len(pairs); i += workers {
 				length := 0
 				for _, text := range []string{pairs[i].Source, pairs[i].Target} {
-					scratch = l.tok.encode(scratch[:0], text, l.opts.Length)
+					scratch = l.tok.encode(scratch[:0], text, l.opts.Length, opening)
 					length = max(length, len(scratch)+1)
 				}
 				bucket[i] = uint8(sort.Search(len(l.buckets), func(b int) bool {

@@ -5,11 +5,15 @@ import "container/heap"
 // encodeLong is encodeChunk for a chunk of any length, in time n·log n: a heap
 // has the merges that are possible, and symbols are a list.
 func (t *Tokenizer) encodeLong(ids []int32, chunk string) []int32 {
-	l := symbolList{tok: t, symbols: make([]symbol, len(chunk))}
-	for i := range l.symbols {
-		l.symbols[i] = symbol{id: t.bytes[chunk[i]], before: i - 1, after: i + 1}
+	begun := t.begun(nil, chunk)
+	if len(begun) == 0 {
+		return ids
 	}
-	l.symbols[len(chunk)-1].after = -1
+	l := symbolList{tok: t, symbols: make([]symbol, len(begun))}
+	for i, id := range begun {
+		l.symbols[i] = symbol{id: id, before: i - 1, after: i + 1}
+	}
+	l.symbols[len(begun)-1].after = -1
 	for i := range l.symbols {
 		l.offer(i)
 	}

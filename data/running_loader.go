@@ -99,7 +99,7 @@ const groupBytes = 1 << 20
 
 // encodeAll is the tokens of all sections, by groups.
 func encodeAll(ctx context.Context, all []Section, tok *Tokenizer,
-	group func([]Section, *Tokenizer) []int32) ([]int32, error) {
+	group func([]Section, *Tokenizer, place) []int32) ([]int32, error) {
 	var starts []int
 	room := 0
 	for i, s := range all {
@@ -113,7 +113,7 @@ func encodeAll(ctx context.Context, all []Section, tok *Tokenizer,
 		if i+1 < len(starts) {
 			end = starts[i+1]
 		}
-		return group(all[starts[i]:end], tok), nil
+		return group(all[starts[i]:end], tok, behind(all[:starts[i]])), nil
 	}
 	var out []int32
 	err := inOrder(ctx, len(starts), encode, func(_ int, ids []int32) bool {
@@ -123,13 +123,26 @@ func encodeAll(ctx context.Context, all []Section, tok *Tokenizer,
 	return out, err
 }
 
-// encodeGroup encodes sections, each chunk once, with EOS behind each document.
-func encodeGroup(group []Section, tok *Tokenizer) []int32 {
+// behind is the place of what is behind sections: it continues the last, unless a document ends
+// there.
+func behind(before []Section) place {
+	if n := len(before); n > 0 && !before[n-1].Last {
+		return continuing
+	}
+	return opening
+}
+
+// encodeGroup encodes sections, each chunk once, with EOS behind each document. at is the place
+// of the first.
+func encodeGroup(group []Section, tok *Tokenizer, at place) []int32 {
 	own := *tok
 	own.known = map[string][]int32{}
 	var ids []int32
-	for _, s := range group {
-		ids = own.encode(ids, s.Text, math.MaxInt)
+	for i, s := range group {
+		if i > 0 {
+			at = behind(group[:i])
+		}
+		ids = own.encode(ids, s.Text, math.MaxInt, at)
 		if eos := own.EOS(); s.Last && eos >= 0 {
 			ids = append(ids, eos)
 		}
@@ -139,7 +152,7 @@ func encodeGroup(group []Section, tok *Tokenizer) []int32 {
 
 // encodeDocuments encodes documents, each as a text of its own, with EOS behind it if the
 // tokenizer puts nothing else there.
-func encodeDocuments(group []Section, tok *Tokenizer) []int32 {
+func encodeDocuments(group []Section, tok *Tokenizer, _ place) []int32 {
 	own := *tok
 	own.known = map[string][]int32{}
 	behind := own.after
@@ -148,7 +161,7 @@ func encodeDocuments(group []Section, tok *Tokenizer) []int32 {
 	}
 	var ids []int32
 	for _, s := range group {
-		ids = own.encode(append(ids, own.start...), s.Text, math.MaxInt)
+		ids = own.encode(append(ids, own.start...), s.Text, math.MaxInt, opening)
 		ids = append(ids, behind...)
 	}
 	return ids

@@ -146,7 +146,7 @@ func running(documents, words int) *Running {
 func TestRunningLoader(t *testing.T) {
 	tok := learnt(t, 300)
 	r := running(40, 6)
-	stream := encodeGroup(r.Train, tok)
+	stream := encodeGroup(r.Train, tok, opening)
 	rapid.Check(t, func(t *rapid.T) {
 		o := RunningOptions{Rows: rapid.IntRange(1, 4).Draw(t, "rows"),
 			Length: rapid.IntRange(1, 20).Draw(t, "length"), Seed: rapid.Uint64().Draw(t, "seed")}
@@ -173,7 +173,7 @@ func TestRunningLoader(t *testing.T) {
 		if n := len(seen); n != l.StepsPerEpoch()*o.Rows {
 			t.Fatalf("%d windows in %d batches", n, l.StepsPerEpoch())
 		}
-		held := encodeGroup(r.HeldOut, tok)
+		held := encodeGroup(r.HeldOut, tok, opening)
 		units := 0
 		for i := range l.HeldOutBatches() {
 			b := l.HeldOut(i)

@@ -30,15 +30,17 @@ const maxVocabulary = 1 << 22
 // trained or read, so any number of goroutines may use it.
 type Tokenizer struct {
 	size   int
-	merges []merge        // in the order learned
-	made   []int32        // by place in merges: the id that it gives
-	rank   map[merge]int  // place in merges
-	tokens []string       // bytes of an id, by id; empty for PAD and EOS
-	bytes  [256]int32     // id of every byte
-	ends   []int32        // end a text; the first is between documents
-	start  []int32        // before a text that is to be continued
-	after  []int32        // behind a text that is not
-	stages []stage        // in which text is cut, one after the other
+	merges []merge       // in the order learned
+	made   []int32       // by place in merges: the id that it gives
+	rank   map[merge]int // place in merges
+	tokens []string      // bytes of an id, by id; empty for PAD and EOS
+	bytes  [256]int32    // id of every byte, if text is made of these
+	chars  *characters   // that it is made of otherwise
+	ends   []int32       // end a text; the first is between documents
+	start  []int32       // before a text that is to be continued
+	after  []int32       // behind a text that is not
+	stages []stage       // in which text is cut, one after the other
+	decode decoder
 	file   *tokenizerFile // of tokenizers in the format of tokenizer.json
 
 	known map[string][]int32 // ids of chunks that were met, of a copy for one goroutine
@@ -131,7 +133,11 @@ func (t *Tokenizer) Ending(ids ...int32) *Tokenizer {
 
 // String describes the vocabulary on one line.
 func (t *Tokenizer) String() string {
-	s := fmt.Sprintf("byte-level BPE, %d ids (%d merges)", t.size, len(t.merges))
+	kind := "byte-level BPE"
+	if t.chars != nil {
+		kind = "BPE of characters"
+	}
+	s := fmt.Sprintf("%s, %d ids (%d merges)", kind, t.size, len(t.merges))
 	if unused := t.size - t.Used(); unused > 0 {
 		s += fmt.Sprintf(", the last %d unused: the text gives no more", unused)
 	}
@@ -140,44 +146,37 @@ func (t *Tokenizer) String() string {
 
 // Encode returns the ids of text, without EOS. Decode gives the same text
 // back, whatever its bytes, unless a tokenizer.json asks for other characters or
-// a space before it, or it holds the name of a special token, which stands for that
-// token.
+// a space before it, or has no tokens for some, or it holds the name of a special token,
+// which stands for that token.
 func (t *Tokenizer) Encode(text string) []int32 {
-	return t.encode(nil, text, math.MaxInt)
+	return t.encode(nil, text, math.MaxInt, opening)
 }
 
 // encode appends the ids of text to ids, stopping at the first chunk that ends
 // with limit ids or more in all.
-func (t *Tokenizer) encode(ids []int32, text string, limit int) []int32 {
+func (t *Tokenizer) encode(ids []int32, text string, limit int, at place) []int32 {
 	if t.file != nil {
-		return t.encodeFile(ids, text, limit)
+		return t.encodeFile(ids, text, limit, at)
 	}
-	return t.divide(ids, text, limit, t.stages)
-}
-
-// stage is a step of cutting text.
-type stage struct {
-	space bool // before what begins with none
-	cut   cut
+	return t.divide(ids, text, limit, at, t.stages)
 }
 
 // divide encodes text that is cut in stages: each cuts the pieces of the one before it.
-func (t *Tokenizer) divide(ids []int32, text string, limit int, stages []stage) []int32 {
+func (t *Tokenizer) divide(ids []int32, text string, limit int, at place,
+	stages []stage) []int32 {
 	if len(stages) == 0 {
 		return t.encodeChunk(ids, text)
 	}
-	if stages[0].space && text != "" && text[0] != ' ' {
-		text = " " + text
-	}
+	text = stages[0].prepared(text, at)
 	for text != "" && len(ids) < limit {
 		n := stages[0].cut.next(text)
-		ids = t.divide(ids, text[:n], limit, stages[1:])
-		text = text[n:]
+		ids = t.divide(ids, text[:n], limit, at, stages[1:])
+		text, at = text[n:], within
 	}
 	return ids
 }
 
-// encodeChunk appends the ids of a chunk: its bytes, with the earliest merge
+// encodeChunk appends the ids of a chunk: its bytes or characters, with the earliest merge
 // applied until none is left, the leftmost of several. Time is quadratic in a
 // short chunk's bytes; long ones have an algorithm of their own.
 func (t *Tokenizer) encodeChunk(ids []int32, chunk string) []int32 {
@@ -186,6 +185,19 @@ func (t *Tokenizer) encodeChunk(ids []int32, chunk string) []int32 {
 			return append(ids, id)
 		}
 	}
+	if t.chars == nil {
+		return t.encodePart(ids, chunk)
+	}
+	for chunk != "" {
+		n := t.chars.next(chunk)
+		ids = t.encodePart(ids, chunk[:n])
+		chunk = chunk[n:]
+	}
+	return ids
+}
+
+// encodePart is encodeChunk for what merges may join.
+func (t *Tokenizer) encodePart(ids []int32, chunk string) []int32 {
 	if t.known == nil {
 		return t.mergeChunk(ids, chunk)
 	}
@@ -203,9 +215,7 @@ func (t *Tokenizer) mergeChunk(ids []int32, chunk string) []int32 {
 		return t.encodeLong(ids, chunk)
 	}
 	start := len(ids)
-	for i := range len(chunk) {
-		ids = append(ids, t.bytes[chunk[i]])
-	}
+	ids = t.begun(ids, chunk)
 	for {
 		best, at := len(t.merges), 0
 		for i := start; i+1 < len(ids); i++ {
@@ -221,21 +231,52 @@ func (t *Tokenizer) mergeChunk(ids []int32, chunk string) []int32 {
 	}
 }
 
+// begun appends the ids that a chunk has before there are merges.
+func (t *Tokenizer) begun(ids []int32, chunk string) []int32 {
+	if t.chars != nil {
+		return t.chars.start(ids, chunk)
+	}
+	for i := range len(chunk) {
+		ids = append(ids, t.bytes[chunk[i]])
+	}
+	return ids
+}
+
 // Decode returns the text of ids up to the first that ends a text, without padding. An id
 // that stands for nothing decodes to U+FFFD.
-func (t *Tokenizer) Decode(ids []int32) string {
-	var b strings.Builder
+func (t *Tokenizer) Decode(ids []int32) string { return t.DecodeAfter("", ids) }
+
+// DecodeAfter is the text that ids continue another text with: Decode for the empty text,
+// while behind any other it keeps the space that a tokenizer.json takes from the beginning.
+func (t *Tokenizer) DecodeAfter(text string, ids []int32) string {
+	var tokens []string
 	for _, id := range ids {
-		switch {
-		case slices.Contains(t.ends, id):
-			return b.String()
-		case id < 0 || int(id) >= len(t.tokens):
-			b.WriteRune('\uFFFD')
-		default:
-			b.WriteString(t.tokens[id])
+		if slices.Contains(t.ends, id) {
+			break
 		}
+		token := "\uFFFD"
+		if id >= 0 && int(id) < len(t.tokens) {
+			token = t.tokens[id]
+		}
+		tokens = append(tokens, token)
 	}
-	return b.String()
+	return t.decode.text(tokens, text == "")
+}
+
+// Settled is the beginning of ids whose text none that follow can change: those before a run of
+// tokens for single bytes, which are a text only when all are there.
+func (t *Tokenizer) Settled(ids []int32) []int32 {
+	for t.decode.bytes && len(ids) > 0 {
+		id := ids[len(ids)-1]
+		if id < 0 || int(id) >= len(t.tokens) {
+			break
+		}
+		if _, ok := byteOf(t.tokens[id]); !ok {
+			break
+		}
+		ids = ids[:len(ids)-1]
+	}
+	return ids
 }
 
 // textHeader names the format that MarshalText writes.

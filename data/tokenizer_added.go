@@ -23,16 +23,16 @@ func (t *Tokenizer) index() {
 	f := t.file
 	t.ends = f.namedEnds()
 	for _, a := range f.Added {
+		in := &f.asTyped
 		if a.Normalized {
-			f.inFormed.add(f.formed(a.Content), a.ID)
-		} else {
-			f.asTyped.add(a.Content, a.ID)
+			in = &f.inFormed
 		}
+		in.add(f.text(a), a.ID)
 	}
 	if f.Model.IgnoreMerges {
 		f.whole = map[string]int32{}
 		for name, id := range f.Model.Vocab {
-			f.whole[unmapped(name)] = id
+			f.whole[t.spelling(name)] = id
 		}
 	}
 }
@@ -73,28 +73,29 @@ func (n *names) find(text string) (at, length int, id int32) {
 }
 
 // around encodes text with names in it, and what is between these by piece.
-func (n *names) around(ids []int32, text string, limit int,
-	piece func(ids []int32, text string) []int32) []int32 {
+func (n *names) around(ids []int32, text string, limit int, where place,
+	piece func(ids []int32, text string, where place) []int32) []int32 {
 	for text != "" && len(ids) < limit {
 		at, length, id := n.find(text)
 		if at > 0 {
-			ids = piece(ids, text[:at])
+			ids = piece(ids, text[:at], where)
 		}
 		if length > 0 && len(ids) < limit {
 			ids = append(ids, id)
 		}
-		text = text[at+length:]
+		text, where = text[at+length:], within
 	}
 	return ids
 }
 
 // encodeFile is encode for tokenizers of a tokenizer.json: names of added tokens are found
 // in the text as it is, then it is brought into its form, and others are found in that.
-func (t *Tokenizer) encodeFile(ids []int32, text string, limit int) []int32 {
-	return t.file.asTyped.around(ids, text, limit, func(ids []int32, text string) []int32 {
-		text = t.file.formed(text)
-		return t.file.inFormed.around(ids, text, limit, func(ids []int32, text string) []int32 {
-			return t.divide(ids, text, limit, t.stages)
-		})
-	})
+func (t *Tokenizer) encodeFile(ids []int32, text string, limit int, at place) []int32 {
+	cut := func(ids []int32, text string, at place) []int32 {
+		return t.divide(ids, text, limit, at, t.stages)
+	}
+	form := func(ids []int32, text string, at place) []int32 {
+		return t.file.inFormed.around(ids, t.file.formed(text, at), limit, at, cut)
+	}
+	return t.file.asTyped.around(ids, text, limit, at, form)
 }

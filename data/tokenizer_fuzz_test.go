@@ -101,9 +101,9 @@ func plainly(t *Tokenizer) bool {
 		return true
 	}
 	for _, s := range t.stages {
-		if s.space {
+		if s.prefix != "" || s.spaces != "" {
 			return false
 		}
 	}
-	return len(t.file.forms)+len(t.file.Added) == 0 && len(t.ends) == 0
+	return len(t.file.changes)+len(t.file.Added) == 0 && len(t.ends) == 0 && t.chars == nil
 }

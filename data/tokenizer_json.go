@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/gomem/gomem/internal/legible"
 )
 
@@ -28,7 +26,7 @@ type tokenizerFile struct {
 	Model         bpeModel        `json:"model"`
 	Ends          []int32         `json:"ends,omitempty"` // in what MarshalText writes
 
-	forms    []norm.Form      // that text is brought into, one after the other
+	changes  []change         // that bring text into its form, one after the other
 	whole    map[string]int32 // if not nil: chunks that are tokens need no merges
 	asTyped  names            // of added tokens, in text as it is
 	inFormed names            // in text in its form
@@ -49,7 +47,7 @@ type addedToken struct {
 type bpeModel struct {
 	Type         string          `json:"type,omitempty"`
 	Dropout      json.RawMessage `json:"dropout"`
-	Unknown      json.RawMessage `json:"unk_token"`
+	Unknown      *string         `json:"unk_token"`
 	Prefix       json.RawMessage `json:"continuing_subword_prefix"`
 	Suffix       json.RawMessage `json:"end_of_word_suffix"`
 	FuseUnknown  bool            `json:"fuse_unk"`
@@ -156,9 +154,9 @@ func (f *tokenizerFile) marshal() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// UnmarshalJSON reads a tokenizer.json: byte-level byte-pair encoding, as GPT-2,
-// LLaMA 3 and their relatives have it. Any other gives an *Error that says what it
-// has, and leaves t as it was.
+// UnmarshalJSON reads a tokenizer.json: byte-pair encoding of bytes, as GPT-2, LLaMA 3 and
+// their relatives have it, or of characters, as SentencePiece, LLaMA 2 and Mistral. Any other
+// gives an *Error that says what it has, and leaves t as it was.
 func (t *Tokenizer) UnmarshalJSON(text []byte) error {
 	read, err := parseTokenizer(text)
 	if err != nil {
@@ -176,13 +174,24 @@ func parseTokenizer(text []byte) (*Tokenizer, error) {
 	if err := f.supported(); err != nil {
 		return nil, err
 	}
-	stages, err := f.stages()
+	stages, ofBytes, err := f.cutting()
 	if err != nil {
 		return nil, err
 	}
 	ends := f.Ends
 	f.Ends = nil
 	t := &Tokenizer{file: f, stages: stages, rank: map[merge]int{}}
+	if t.decode, err = f.decoding(ofBytes); err != nil {
+		return nil, err
+	}
+	if ofBytes {
+		err = t.enterBytes()
+	} else {
+		t.chars, err = newCharacters(f)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if err := t.enterTokens(); err != nil {
 		return nil, err
 	}
@@ -202,30 +211,36 @@ func (f *tokenizerFile) supported() error {
 	switch {
 	case m.Type != "BPE" && (m.Type != "" || m.Merges == nil):
 		return fmt.Errorf("model of type %.40q: want BPE", m.Type)
-	case m.ByteFallback:
-		return errors.New("byte_fallback: want byte-level BPE, as GPT-2 has it")
 	case !absent(m.Dropout) && !zero(m.Dropout):
 		return fmt.Errorf("dropout %s: want none", oneRow(m.Dropout))
 	case !absent(m.Prefix) || !absent(m.Suffix):
 		return errors.New("continuing_subword_prefix or end_of_word_suffix: want none")
 	}
+	if err := f.normalizer(); err != nil {
+		return err
+	}
 	for _, a := range f.Added {
-		if a.SingleWord || a.LStrip || a.RStrip || a.Content == "" {
+		if a.SingleWord || a.LStrip || a.RStrip || f.text(a) == "" {
 			return fmt.Errorf("added token %.40q strips spaces, is a single word or empty: want "+
 				"none of that", a.Content)
 		}
 	}
-	if err := f.decoder(); err != nil {
-		return err
+	return nil
+}
+
+// text is what an added token is found by, and decoded to.
+func (f *tokenizerFile) text(a addedToken) string {
+	if a.Normalized {
+		return f.formed(a.Content, opening)
 	}
-	return f.normalizer()
+	return a.Content
 }
 
 // oneRow is what a file has, for an error's line.
 func oneRow(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
-		return "?"
+		return "null"
 	}
 	return legible.Cut(b.String(), 80)
 }
@@ -259,14 +274,14 @@ func (t *Tokenizer) enterTokens() error {
 	}
 	t.size, t.tokens = int(most)+1, make([]string, most+1)
 	for _, name := range sortedByID(t.file.Model.Vocab) {
-		if err := t.enter(t.file.Model.Vocab[name], unmapped(name)); err != nil {
+		if err := t.enter(t.file.Model.Vocab[name], t.spelling(name)); err != nil {
 			return err
 		}
 	}
 	for _, a := range t.file.Added {
 		if have, ok := t.file.Model.Vocab[a.Content]; ok && have == a.ID {
-			t.tokens[a.ID] = a.Content
-		} else if err := t.enter(a.ID, a.Content); err != nil {
+			t.tokens[a.ID] = t.file.text(a)
+		} else if err := t.enter(a.ID, t.file.text(a)); err != nil {
 			return err
 		}
 	}
@@ -298,16 +313,29 @@ func (t *Tokenizer) enter(id int32, token string) error {
 	return nil
 }
 
-// enterMerges demands an id for every byte and for what every merge gives.
-func (t *Tokenizer) enterMerges() error {
-	vocab := t.file.Model.Vocab
+// spelling is a token's text, or its bytes.
+func (t *Tokenizer) spelling(name string) string {
+	if t.chars != nil {
+		return name
+	}
+	return unmapped(name)
+}
+
+// enterBytes demands an id for every byte.
+func (t *Tokenizer) enterBytes() error {
 	for b := range 256 {
-		id, ok := vocab[string(letterOf(byte(b)))]
+		id, ok := t.file.Model.Vocab[string(letterOf(byte(b)))]
 		if !ok {
-			return fmt.Errorf("no token for the byte %d: want byte-level BPE", b)
+			return fmt.Errorf("no token for the byte %d, as the pre_tokenizer is ByteLevel", b)
 		}
 		t.bytes[b] = id
 	}
+	return nil
+}
+
+// enterMerges demands an id for what every merge gives.
+func (t *Tokenizer) enterMerges() error {
+	vocab := t.file.Model.Vocab
 	for i, m := range t.file.Model.Merges {
 		left, okLeft := vocab[m[0]]
 		right, okRight := vocab[m[1]]

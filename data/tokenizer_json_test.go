@@ -54,7 +54,7 @@ func TestLearntRoundTrip(t *testing.T) {
 			t.Fatalf("decoded %q, want %q", got, text)
 		}
 		limit := rapid.IntRange(0, len(ids)).Draw(t, "limit")
-		if cut := tok.encode(nil, text, limit); len(cut) < limit ||
+		if cut := tok.encode(nil, text, limit, opening); len(cut) < limit ||
 			!slices.Equal(cut, ids[:len(cut)]) {
 			t.Fatalf("limit %d gives %v, not a prefix of %v", limit, cut, ids)
 		}
@@ -172,6 +172,17 @@ func TestPrefixSpace(t *testing.T) {
 	if got := tok.Encode("low low"); err != nil || !slices.Equal(got, []int32{258, 258}) {
 		t.Errorf("%v, %v", got, err)
 	}
+	sections := []Section{{"low", false}, {"low", true}, {"low", true}}
+	if got := encodeGroup(sections, &tok, opening); !slices.Equal(got,
+		[]int32{258, 257, 259, 258, 259}) {
+		t.Errorf("a document's second section begins with a space, or another not: %v", got)
+	}
+	long := strings.Repeat(" low", groupBytes/4+1)
+	sections = []Section{{long, false}, {"low", true}, {long, true}, {"low", true}}
+	got, err := encodeAll(t.Context(), sections, &tok, encodeGroup)
+	if want := encodeGroup(sections, &tok, opening); err != nil || !slices.Equal(got, want) {
+		t.Errorf("in two groups %d ids, in one %d: %v", len(got), len(want), err)
+	}
 }
 
 // TestPrompt: what a file puts before texts is before prompts, and before nothing else.
@@ -218,10 +229,13 @@ func TestTokenizerJSONRefuses(t *testing.T) {
 		{`{"version"`, `{"version`, "damaged"},
 		{`"dropout":null`, `"type":"Unigram","dropout":null`, `model of type "Unigram"`},
 		{`"dropout":null`, `"dropout":0.1`, "dropout 0.1"},
-		{`"dropout":null`, `"byte_fallback":true,"dropout":null`, "byte_fallback"},
 		{`"normalizer":null`, `"normalizer":{"type":"Lowercase"}`, `normalizer {"type":"Lower`},
-		{`"normalizer":null`, `"normalizer":{"type":"Sequence","normalizers":[{"type":"Prepend"}]}`,
+		{`"normalizer":null`, `"normalizer":{"type":"Sequence","normalizers":[{"type":"Strip"}]}`,
 			`normalizer {"type":"Sequence"`},
+		{`"normalizer":null`, `"normalizer":{"type":"Replace","pattern":{"Regex":" +"}}`,
+			`normalizer {"type":"Replace"`},
+		{`"normalizer":null`, `"normalizer":{"type":"Replace","pattern":{"String":""}}`,
+			`normalizer {"type":"Replace"`},
 		{`"normalizer":null`, `"normalizer":7`, "normalizer: "},
 		{`"end_of_word_suffix":""`, `"end_of_word_suffix":"</w>"`, "end_of_word_suffix"},
 		{`"type":"ByteLevel"`, `"type":"Metaspace"`, "pre_tokenizer"},
@@ -237,6 +251,7 @@ func TestTokenizerJSONRefuses(t *testing.T) {
 		{`"post_processor":{"type":"ByteLevel"`, `"post_processor":{"type":"RobertaProcessing"`,
 			"post_processor "},
 		{`"lstrip":false`, `"lstrip":true`, "strips spaces"},
+		{`"special":true,"content":"<|endoftext|>"`, `"content":""`, "or empty"},
 		{`"l o"`, `"l o x"`, `merge 0 is "l o x"`},
 		{`"l o"`, `"l w"`, "merge 0"},
 		{`"lo w"`, `"l o"`, "merge 1"},
@@ -272,6 +287,62 @@ func TestTokenizerJSONRefuses(t *testing.T) {
 	stop()
 	if _, err := LearnTokenizer(stopped, []string{prose}, 300); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
+	}
+}
+
+// TestCharactersRefuse: what would give other ids or texts where a vocabulary is of characters is
+// refused on one line.
+func TestCharactersRefuse(t *testing.T) {
+	file := func(changes ...string) []byte {
+		text := `{"normalizer":{"type":"Prepend","prepend":"▁"},"pre_tokenizer":null,
+"decoder":{"type":"Sequence","decoders":[{"type":"Fuse"},
+{"type":"Strip","content":" ","start":1,"stop":0}]},
+"model":{"type":"BPE","unk_token":"u","byte_fallback":true,"vocab":{"u":0,"a":1,"▁":2,"▁a":3},
+"merges":["▁ a"]}}`
+		for i := 0; i < len(changes); i += 2 {
+			text = strings.Replace(text, changes[i], changes[i+1], 1)
+		}
+		return []byte(text)
+	}
+	var tok Tokenizer
+	if err := tok.UnmarshalText(file()); err != nil {
+		t.Fatal(err)
+	}
+	const said = "BPE of characters, 4 ids (1 merges)"
+	if got := tok.Encode("ab"); !slices.Equal(got, []int32{3, 0}) || tok.String() != said {
+		t.Errorf("%s: %v", &tok, got)
+	}
+	meta := `{"type":"Metaspace","replacement":"▁"}`
+	for _, c := range []struct{ from, to, want string }{
+		{`"pre_tokenizer":null`, `"pre_tokenizer":{"type":"ByteLevel"}`, "want ByteLevel"},
+		{`"pre_tokenizer":null`, `"pre_tokenizer":` + strings.Replace(meta, "▁", "▁▁", 1),
+			"pre_tokenizer {"},
+		{`"pre_tokenizer":null`, `"pre_tokenizer":` + strings.Replace(meta, "}",
+			`,"prepend_scheme":"last"}`, 1), "pre_tokenizer {"},
+		{`"pre_tokenizer":null`, `"pre_tokenizer":` + strings.Replace(meta, "}",
+			`,"add_prefix_space":false}`, 1), "pre_tokenizer {"},
+		{`"pre_tokenizer":null`, `"pre_tokenizer":{"type":"Split","pattern":{"String":" "},
+"behavior":"Removed"}`, "pre_tokenizer {"},
+		{`"pre_tokenizer":null`, `"pre_tokenizer":{"type":"Split","pattern":{"String":""},
+"behavior":"Isolated"}`, "pre_tokenizer {"},
+		{`"unk_token":"u"`, `"unk_token":"<unk>"`, `unk_token "<unk>"`},
+		{`"stop":0`, `"stop":1`, "decoder {"},
+		{`"content":" "`, `"content":"  "`, "decoder {"},
+		{`{"type":"Fuse"}`, `{"type":"ByteFallback"}`, "decoder {"},
+		{`{"type":"Fuse"}`, `{"type":"WordPiece"}`, "decoder {"},
+		{`{"type":"Fuse"}`, `{"type":"Metaspace"},{"type":"Fuse"}`, "decoder {"},
+		{`{"type":"Fuse"}`, `{"type":"Replace","pattern":{"Regex":"a"}},{"type":"Fuse"}`,
+			"decoder {"},
+		{`"decoder":`, `"decoder":null,"d":`, "decoder null"},
+		{`"decoder":{"type":"Sequence"`, `"decoder":{"type":"ByteLevel"`, "decoder {"},
+		{`"decoder":{`, `"decoder":7,"d":{`, "decoder: "},
+	} {
+		tok := Tokenizer{size: 7}
+		err := tok.UnmarshalText(file(c.from, c.to))
+		if _, ok := errors.AsType[*Error](err); !ok || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") || tok.size != 7 {
+			t.Errorf("%s: %v does not say %q", c.to, err, c.want)
+		}
 	}
 }
 

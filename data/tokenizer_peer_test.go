@@ -8,40 +8,48 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
-// peers are what the library tokenizers makes of texts: see testdata/tokenizers.py.
+// peers are what the library tokenizers makes of texts, and of ids: see testdata/tokenizers.py and
+// testdata/characters.py.
 type peers struct {
-	Texts, Merges []string
-	Cases         []struct {
+	Texts  []string
+	Bytes  [][]int32 // to be decoded, too
+	Vocab  map[string]int
+	Merges json.RawMessage
+	Cases  []struct {
 		Name        string
 		File, Model map[string]json.RawMessage
+		Without     []string // tokens
 		IDs         [][]int32
+		Decoded     []string
 	}
 }
 
-// TestAgainstTokenizers: ids are those of the library that the format is of, whatever a
-// file says of cutting, forms and added tokens.
-func TestAgainstTokenizers(t *testing.T) {
-	text, err := os.ReadFile("testdata/tokenizers.json")
+// readPeers reads a file of testdata.
+func readPeers(t *testing.T, file string) (p peers) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p peers
-	if err := json.Unmarshal(text, &p); err != nil {
-		t.Fatal(err)
-	}
-	vocab := map[string]int{}
-	for b := range 256 {
-		vocab[string(letterOf(byte(b)))] = b
-	}
-	for _, m := range p.Merges {
-		if made := strings.ReplaceAll(m, " ", ""); vocab[made] == 0 {
-			vocab[made] = len(vocab)
+	return p
+}
+
+// tokenizers reads the tokenizer of each case, and what it is kept as.
+func (p peers) tokenizers(t *testing.T, vocab map[string]int, each func(i int, tok *Tokenizer)) {
+	t.Helper()
+	for i, c := range p.Cases {
+		own := maps.Clone(vocab)
+		for _, token := range c.Without {
+			delete(own, token)
 		}
-	}
-	for _, c := range p.Cases {
-		model := map[string]any{"type": "BPE", "vocab": vocab, "merges": p.Merges}
+		model := map[string]any{"type": "BPE", "vocab": own, "merges": p.Merges}
 		for name, value := range c.Model {
 			model[name] = value
 		}
@@ -53,16 +61,107 @@ func TestAgainstTokenizers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var tok Tokenizer
+		var tok, kept Tokenizer
 		if err := tok.UnmarshalText(whole); err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 			continue
 		}
+		text, err := tok.MarshalText()
+		if err == nil {
+			err = kept.UnmarshalText(text)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		each(i, &kept)
+	}
+}
+
+// TestAgainstTokenizers: ids are those of the library that the format is of, whatever a
+// file says of cutting, forms and added tokens.
+func TestAgainstTokenizers(t *testing.T) {
+	p := readPeers(t, "testdata/tokenizers.json")
+	vocab := map[string]int{}
+	for b := range 256 {
+		vocab[string(letterOf(byte(b)))] = b
+	}
+	var merges []string
+	if err := json.Unmarshal(p.Merges, &merges); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range merges {
+		if made := strings.ReplaceAll(m, " ", ""); vocab[made] == 0 {
+			vocab[made] = len(vocab)
+		}
+	}
+	p.tokenizers(t, vocab, func(i int, tok *Tokenizer) {
+		c := p.Cases[i]
 		for i, text := range p.Texts {
 			if got := tok.Encode(text); !slices.Equal(got, c.IDs[i]) {
 				t.Errorf("%s: %q is %v, want %v", c.Name, text, got, c.IDs[i])
 			}
 		}
+	})
+}
+
+// TestCharactersAgainstTokenizers: the same where a vocabulary is of characters, and ids are the
+// texts that they are there. Of each beginning of them, what is settled is the beginning of all.
+func TestCharactersAgainstTokenizers(t *testing.T) {
+	p := readPeers(t, "testdata/characters.json")
+	p.tokenizers(t, p.Vocab, func(i int, tok *Tokenizer) {
+		c := p.Cases[i]
+		tok.ends = nil
+		for i, text := range p.Texts {
+			if got := tok.Encode(text); !slices.Equal(got, c.IDs[i]) {
+				t.Errorf("%s: %q is %v, want %v", c.Name, text, got, c.IDs[i])
+			}
+		}
+		for i, ids := range slices.Concat(c.IDs, p.Bytes)[:len(c.Decoded)] {
+			got := tok.Decode(ids)
+			if got != c.Decoded[i] {
+				t.Errorf("%s: %v is %q, want %q", c.Name, ids, got, c.Decoded[i])
+			}
+			for n := range ids {
+				so := tok.Decode(tok.Settled(ids[:n]))
+				if !strings.HasPrefix(got, so) {
+					t.Errorf("%s: of %v %d are %q, all %q", c.Name, ids, n, so, got)
+				}
+			}
+		}
+	})
+}
+
+// TestLongCharacters: a text that is cut nowhere is encoded in parts, and long parts by another
+// algorithm, with the ids of merges in their order, one at a time.
+func TestLongCharacters(t *testing.T) {
+	p := readPeers(t, "testdata/characters.json")
+	p.Cases = p.Cases[:1]
+	var tok *Tokenizer
+	p.tokenizers(t, p.Vocab, func(_ int, one *Tokenizer) { tok = one })
+	rapid.Check(t, func(t *rapid.T) {
+		text := "▁" + rapid.StringMatching(`(the▁|low|▁|a|=|é|é漢|\n|aaaa|▁▁▁▁){1,40}`).Draw(t, "x")
+		want := tok.chars.start(nil, text)
+		for rank := 0; rank < len(tok.merges); {
+			at := 0
+			for at+1 < len(want) && tok.merges[rank] != (merge{want[at], want[at+1]}) {
+				at++
+			}
+			if at+1 >= len(want) {
+				rank++
+				continue
+			}
+			want = slices.Replace(want, at, at+2, tok.made[rank])
+			rank = 0
+		}
+		if got := tok.Encode(text[len("▁"):]); !slices.Equal(got, want) {
+			t.Fatalf("%q: %v, want %v", text, got, want)
+		}
+		if got := tok.encodeLong(nil, text); !slices.Equal(got, want) {
+			t.Fatalf("%q in one part: %v, want %v", text, got, want)
+		}
+	})
+	if got := tok.encodeLong(nil, ""); got != nil {
+		t.Errorf("nothing is %v", got)
 	}
 }
 

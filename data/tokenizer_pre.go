@@ -1,49 +1,117 @@
 package data
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-
-	"golang.org/x/text/unicode/norm"
+	"strings"
+	"unicode/utf8"
 )
+
+// stage is a step of cutting text.
+type stage struct {
+	spaces string // what spaces become; "" if they stay
+	prefix string // before what does not begin with it; "" for nothing
+	once   bool   // that is only where a text begins
+	cut    cutter
+}
+
+// cutter says how text is cut.
+type cutter interface {
+	// next is the length of the piece that text, which is not empty, begins with.
+	next(text string) int
+}
+
+// prepared is a piece of text as it is cut.
+func (s stage) prepared(text string, at place) string {
+	if s.spaces != "" {
+		text = strings.ReplaceAll(text, " ", s.spaces)
+	}
+	if at == continuing || at == within && s.once || text == "" ||
+		strings.HasPrefix(text, s.prefix) {
+		return text
+	}
+	return s.prefix + text
+}
+
+// behindMark cuts behind a string.
+type behindMark string
+
+func (m behindMark) next(text string) int {
+	if at := strings.Index(text, string(m)); at >= 0 {
+		return at + len(m)
+	}
+	return len(text)
+}
+
+// beforeMark cuts before a string.
+type beforeMark string
+
+func (m beforeMark) next(text string) int {
+	n := 0
+	if strings.HasPrefix(text, string(m)) {
+		n = len(m)
+	}
+	if at := strings.Index(text[n:], string(m)); at >= 0 {
+		return n + at
+	}
+	return len(text)
+}
+
+// aroundMark cuts before a string and behind it.
+type aroundMark string
+
+func (m aroundMark) next(text string) int {
+	switch at := strings.Index(text, string(m)); {
+	case at < 0:
+		return len(text)
+	case at == 0:
+		return len(m)
+	default:
+		return at
+	}
+}
 
 // preStep is a part of a pre_tokenizer.
 type preStep struct {
-	Type       string    `json:"type"`
-	Space      bool      `json:"add_prefix_space"`
-	UseRegex   *bool     `json:"use_regex"`
-	Behavior   string    `json:"behavior"`
-	Invert     bool      `json:"invert"`
-	Individual bool      `json:"individual_digits"`
-	Parts      []preStep `json:"pretokenizers"`
-	Pattern    struct {
-		Regex string `json:"Regex"`
-	} `json:"pattern"`
+	Type        string    `json:"type"`
+	Space       *bool     `json:"add_prefix_space"`
+	UseRegex    *bool     `json:"use_regex"`
+	Behavior    string    `json:"behavior"`
+	Invert      bool      `json:"invert"`
+	Individual  bool      `json:"individual_digits"`
+	Parts       []preStep `json:"pretokenizers"`
+	Pattern     pattern   `json:"pattern"`
+	Replacement string    `json:"replacement"`
+	Scheme      string    `json:"prepend_scheme"`
+	Split       *bool     `json:"split"`
 }
 
-// stages are those of the pre_tokenizer: splits, and ByteLevel as the last.
-func (f *tokenizerFile) stages() ([]stage, error) {
-	var p preStep
-	if !absent(f.PreTokenizer) {
-		if err := json.Unmarshal(f.PreTokenizer, &p); err != nil {
-			return nil, fmt.Errorf("pre_tokenizer: %w", err)
-		}
+// byteLevel is the type of the part that makes bytes of what is cut.
+const byteLevel = "ByteLevel"
+
+// cutting finds the stages of the pre_tokenizer. ByteLevel is the last, or there is none and
+// the vocabulary is of characters.
+func (f *tokenizerFile) cutting() (stages []stage, ofBytes bool, err error) {
+	if absent(f.PreTokenizer) {
+		return nil, false, nil
 	}
-	var out []stage
+	var p preStep
+	if err := json.Unmarshal(f.PreTokenizer, &p); err != nil {
+		return nil, false, fmt.Errorf("pre_tokenizer: %w", err)
+	}
 	all := p.flat()
 	for i, step := range all {
 		s, ok := step.stage()
-		if !ok || (step.Type == "ByteLevel") != (i == len(all)-1) {
-			out = nil
-			break
+		ofBytes = step.Type == byteLevel
+		if !ok || ofBytes && i < len(all)-1 {
+			return nil, false, fmt.Errorf("pre_tokenizer %s: want ByteLevel as the last or none, "+
+				"and Digits, Metaspace, or a Split by a String or, Isolated, by the pattern of "+
+				"GPT-2, GPT-4 or Qwen 2", oneRow(f.PreTokenizer))
 		}
-		out = append(out, s)
+		stages = append(stages, s)
 	}
-	if out == nil {
-		return nil, fmt.Errorf("pre_tokenizer %s: want ByteLevel, and before it Digits or an "+
-			"Isolated Split by the pattern of GPT-2, GPT-4 or Qwen 2", oneRow(f.PreTokenizer))
-	}
-	return out, nil
+	return stages, ofBytes, nil
 }
 
 // flat is a pre_tokenizer without sequences.
@@ -61,93 +129,56 @@ func (p preStep) flat() []preStep {
 // stage is how a part cuts text, if that is known.
 func (p preStep) stage() (s stage, ok bool) {
 	switch p.Type {
-	case "ByteLevel":
+	case byteLevel:
+		s.cut = byGPT2
 		if p.UseRegex != nil && !*p.UseRegex {
-			return stage{p.Space, uncut}, true
+			s.cut = uncut
 		}
-		return stage{p.Space, byGPT2}, true
+		if p.Space != nil && *p.Space {
+			s.prefix = " "
+		}
+		return s, true
 	case "Digits":
 		if p.Individual {
 			return stage{cut: digits}, true
 		}
 		return stage{cut: numerals}, true
+	case "Metaspace":
+		return p.metaspace()
 	case "Split":
-		for c := range patterns {
-			if patterns[c] != "" && patterns[c] == p.Pattern.Regex {
-				return stage{cut: cut(c)}, p.Behavior == "Isolated" && !p.Invert
-			}
+		s.cut, ok = p.split()
+	}
+	return s, ok
+}
+
+// split is how a Split cuts text, if that is known.
+func (p preStep) split() (cutter, bool) {
+	if mark, ok := p.Pattern.is(); ok {
+		c := map[string]cutter{"Isolated": aroundMark(mark), "MergedWithNext": beforeMark(mark),
+			"MergedWithPrevious": behindMark(mark)}[p.Behavior]
+		return c, c != nil && !p.Invert
+	}
+	for c := range patterns {
+		if patterns[c] != "" && patterns[c] == p.Pattern.Regex {
+			return cut(c), p.Behavior == "Isolated" && !p.Invert
 		}
 	}
-	return stage{}, false
+	return nil, false
 }
 
-// normStep is a part of a normalizer.
-type normStep struct {
-	Type  string     `json:"type"`
-	Parts []normStep `json:"normalizers"`
-}
-
-// normalizer finds out what form text is brought into.
-func (f *tokenizerFile) normalizer() error {
-	if absent(f.Normalizer) {
-		return nil
+// metaspace is what a Metaspace does, if that is known. Old files say add_prefix_space.
+func (p preStep) metaspace() (s stage, ok bool) {
+	scheme := cmp.Or(p.Scheme, "always")
+	odd := p.Space != nil && !*p.Space && scheme != "never"
+	if odd || utf8.RuneCountInString(p.Replacement) != 1 {
+		return s, false
 	}
-	var n normStep
-	if err := json.Unmarshal(f.Normalizer, &n); err != nil {
-		return fmt.Errorf("normalizer: %w", err)
+	s = stage{spaces: p.Replacement, once: scheme == "first", cut: beforeMark(p.Replacement)}
+	if scheme != "never" {
+		s.prefix = p.Replacement
 	}
-	if !f.enterForms(n) {
-		return fmt.Errorf("normalizer %s: want none, or NFC, NFD, NFKC or NFKD",
-			oneRow(f.Normalizer))
+	if p.Split != nil && !*p.Split {
+		s.cut = uncut
 	}
-	return nil
-}
-
-// enterForms notes the forms of a normalizer, if they are known.
-func (f *tokenizerFile) enterForms(n normStep) bool {
-	forms := map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC,
-		"NFKD": norm.NFKD}
-	if n.Type == "Sequence" {
-		for _, part := range n.Parts {
-			if !f.enterForms(part) {
-				return false
-			}
-		}
-		return true
-	}
-	form, ok := forms[n.Type]
-	f.forms = append(f.forms, form)
-	return ok
-}
-
-// formed is text in its form.
-func (f *tokenizerFile) formed(text string) string {
-	for _, form := range f.forms {
-		text = form.String(text)
-	}
-	return text
-}
-
-// decodeStep is a part of a decoder.
-type decodeStep struct {
-	Type  string       `json:"type"`
-	Parts []decodeStep `json:"decoders"`
-}
-
-// decoder refuses what would make other text of ids than their bytes.
-func (f *tokenizerFile) decoder() error {
-	if absent(f.Decoder) {
-		return nil
-	}
-	var d decodeStep
-	if err := json.Unmarshal(f.Decoder, &d); err != nil {
-		return fmt.Errorf("decoder: %w", err)
-	}
-	if d.Type == "Sequence" && len(d.Parts) == 1 {
-		d = d.Parts[0]
-	}
-	if d.Type != "ByteLevel" {
-		return fmt.Errorf("decoder %s: want ByteLevel", oneRow(f.Decoder))
-	}
-	return nil
+	return s, scheme == "never" || scheme == "first" || scheme == "always"
 }

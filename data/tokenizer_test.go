@@ -52,7 +52,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		limit := rapid.IntRange(0, len(ids)).Draw(t, "limit")
-		if cut := tok.encode(nil, text, limit); len(cut) < limit ||
+		if cut := tok.encode(nil, text, limit, opening); len(cut) < limit ||
 			!slices.Equal(cut, ids[:len(cut)]) {
 			t.Fatalf("limit %d gives %v, not a prefix of %v", limit, cut, ids)
 		}

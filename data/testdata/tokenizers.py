@@ -1,6 +1,6 @@
 """Writes tokenizers.json: ids that the library tokenizers gives texts, by many a tokenizer.json.
 
-    python tokenizers.py > tokenizers.json
+    python -P tokenizers.py > tokenizers.json
 
 The file in the repository was made with tokenizers 0.23.3. Vocabularies are the bytes by their
 numbers, what merges make, and the added tokens.

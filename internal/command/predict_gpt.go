@@ -240,7 +240,7 @@ func (c *continuer) all(ctx context.Context, next func() []question[string]) err
 		var emit func(int, int32)
 		if live {
 			fmt.Fprint(c.reply.e.stdout, texts[0])
-			emit = c.typewriter()
+			emit = c.typewriter(texts[0])
 		}
 		o := c.sampling
 		o.First = first
@@ -254,7 +254,7 @@ func (c *continuer) all(ctx context.Context, next func() []question[string]) err
 		}
 		c.reply.units += len(written.Tokens)
 		c.reply.short(q, len(written.Tokens), c.sampling.Tokens, written.Ended, c.length)
-		text := c.tokenizer.Decode(written.Tokens)
+		text := c.tokenizer.DecodeAfter(q.Value, written.Tokens)
 		line := continued{"prediction", q.Input, text, len(written.Tokens), written.Ended,
 			c.adapter}
 		title := at(q.Input, 0)
@@ -281,13 +281,13 @@ func (c *continuer) prompt(text string) []int32 {
 	return []int32{max(0, c.tokenizer.EOS())}
 }
 
-// typewriter shows what is written as it is, whole characters at a time.
-func (c *continuer) typewriter() func(int, int32) {
+// typewriter shows what is written behind a text as it is, whole characters at a time.
+func (c *continuer) typewriter(behind string) func(int, int32) {
 	var ids []int32
 	c.shown = 0
 	return func(_ int, id int32) {
 		ids = append(ids, id)
-		text := c.tokenizer.Decode(ids)
+		text := c.tokenizer.DecodeAfter(behind, c.tokenizer.Settled(ids))
 		if r, _ := utf8.DecodeLastRuneInString(text); r != utf8.RuneError {
 			fmt.Fprint(c.reply.e.stdout, harmless(text[c.shown:]))
 			c.shown = len(text)
