@@ -161,13 +161,8 @@ func packedMatMulCPU(o packedMatMul, c *kernel.Call) error {
 		return nil
 	}
 	p := gemm.Product{Batch: 1, M: rows, N: n, K: k, Alpha: 1, C: out, LDC: n,
-		A: gemm.Matrix{F32: x, LD: k}, B: gemm.Matrix{LD: o.Width, Trans: !o.Back},
-		As: o.ordered(rows, w.Type).As}
-	if o.Format == quant.BF16 {
-		p.B.BF16 = w.U16()
-	} else {
-		p.B.Rows = fewbits.Rows{Format: o.Format, Elements: o.Width, Data: w.Data}
-	}
+		A: gemm.Matrix{F32: x, LD: k}, As: o.ordered(rows, w.Type).As}
+	p.B.Rows, p.B.Trans = fewbits.Rows{Format: o.Format, Elements: o.Width, Data: w.Data}, !o.Back
 	p.Compute(c.Pool)
 	return nil
 }

@@ -9,5 +9,21 @@ const (
 	avx512
 )
 
-// best is the fastest that this processor has; it never changes.
-var best = available()[0]
+// sets are those that this processor has, and best the fastest of them; they never change.
+var (
+	sets = available()
+	best = sets[0]
+)
+
+// withLanes is the set whose vectors have so many float32, or portable if there is none.
+func withLanes(lanes int) isa {
+	for _, s := range sets {
+		if s.lanes() == lanes {
+			return s
+		}
+	}
+	return portable
+}
+
+// lanes are the float32 of a vector.
+func (s isa) lanes() int { return []int{portable: 1, avx2: 8, avx512: 16}[s] }

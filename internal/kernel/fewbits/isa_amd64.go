@@ -22,10 +22,20 @@ func available() []isa {
 	return append(sets, portable)
 }
 
-// kernel says whether there is a kernel of a format, and calls it.
-func (s isa) kernel(f quant.Format, args *blockArgs) bool {
+// unpackBlocks calls the kernel that unpacks a format of blocks.
+func (s isa) unpackBlocks(f quant.Format, args *blockArgs) {
 	if s == avx512 {
-		return avx512Unpack(f, args)
+		avx512Unpack(f, args)
+	} else {
+		avx2Unpack(f, args)
 	}
-	return avx2Unpack(f, args)
+}
+
+// multiply calls the kernel that multiplies by pairs of rows of a format of blocks.
+func (s isa) multiply(f quant.Format, args *blockArgs) {
+	if s == avx512 {
+		avx512Dots(f, args)
+	} else {
+		avx2Dots(f, args)
+	}
 }

@@ -10,19 +10,40 @@ import "github.com/gomem/gomem/internal/quant"
 func avx512Q80(args *blockArgs)
 
 //go:noescape
+func avx512Q80Dots(args *blockArgs)
+
+//go:noescape
 func avx512Q40(args *blockArgs)
+
+//go:noescape
+func avx512Q40Dots(args *blockArgs)
 
 //go:noescape
 func avx512Q4K(args *blockArgs)
 
 //go:noescape
+func avx512Q4KDots(args *blockArgs)
+
+//go:noescape
 func avx512Q6K(args *blockArgs)
+
+//go:noescape
+func avx512Q6KDots(args *blockArgs)
 
 //go:noescape
 func avx512NF4(args *blockArgs)
 
-// avx512Unpack says whether there is a kernel of a format, and calls it.
-func avx512Unpack(f quant.Format, args *blockArgs) bool {
+//go:noescape
+func avx512NF4Dots(args *blockArgs)
+
+//go:noescape
+func avx512BF16Dots(args *blockArgs)
+
+//go:noescape
+func avx512F16Dots(args *blockArgs)
+
+// avx512Unpack calls the kernel of a format.
+func avx512Unpack(f quant.Format, args *blockArgs) {
 	switch f {
 	case quant.Q8_0:
 		avx512Q80(args)
@@ -35,28 +56,70 @@ func avx512Unpack(f quant.Format, args *blockArgs) bool {
 	case quant.NF4:
 		avx512NF4(args)
 	default:
-		return false
+		panic("fewbits: no kernel of " + f.String())
 	}
-	return true
+}
+
+// avx512Dots calls the kernel of a format.
+func avx512Dots(f quant.Format, args *blockArgs) {
+	switch f {
+	case quant.Q8_0:
+		avx512Q80Dots(args)
+	case quant.Q4_0:
+		avx512Q40Dots(args)
+	case quant.Q4_K:
+		avx512Q4KDots(args)
+	case quant.Q6_K:
+		avx512Q6KDots(args)
+	case quant.NF4:
+		avx512NF4Dots(args)
+	case quant.BF16:
+		avx512BF16Dots(args)
+	case quant.F16:
+		avx512F16Dots(args)
+	default:
+		panic("fewbits: no kernel of " + f.String())
+	}
 }
 
 //go:noescape
 func avx2Q80(args *blockArgs)
 
 //go:noescape
+func avx2Q80Dots(args *blockArgs)
+
+//go:noescape
 func avx2Q40(args *blockArgs)
+
+//go:noescape
+func avx2Q40Dots(args *blockArgs)
 
 //go:noescape
 func avx2Q4K(args *blockArgs)
 
 //go:noescape
+func avx2Q4KDots(args *blockArgs)
+
+//go:noescape
 func avx2Q6K(args *blockArgs)
+
+//go:noescape
+func avx2Q6KDots(args *blockArgs)
 
 //go:noescape
 func avx2NF4(args *blockArgs)
 
-// avx2Unpack says whether there is a kernel of a format, and calls it.
-func avx2Unpack(f quant.Format, args *blockArgs) bool {
+//go:noescape
+func avx2NF4Dots(args *blockArgs)
+
+//go:noescape
+func avx2BF16Dots(args *blockArgs)
+
+//go:noescape
+func avx2F16Dots(args *blockArgs)
+
+// avx2Unpack calls the kernel of a format.
+func avx2Unpack(f quant.Format, args *blockArgs) {
 	switch f {
 	case quant.Q8_0:
 		avx2Q80(args)
@@ -69,7 +132,28 @@ func avx2Unpack(f quant.Format, args *blockArgs) bool {
 	case quant.NF4:
 		avx2NF4(args)
 	default:
-		return false
+		panic("fewbits: no kernel of " + f.String())
 	}
-	return true
+}
+
+// avx2Dots calls the kernel of a format.
+func avx2Dots(f quant.Format, args *blockArgs) {
+	switch f {
+	case quant.Q8_0:
+		avx2Q80Dots(args)
+	case quant.Q4_0:
+		avx2Q40Dots(args)
+	case quant.Q4_K:
+		avx2Q4KDots(args)
+	case quant.Q6_K:
+		avx2Q6KDots(args)
+	case quant.NF4:
+		avx2NF4Dots(args)
+	case quant.BF16:
+		avx2BF16Dots(args)
+	case quant.F16:
+		avx2F16Dots(args)
+	default:
+		panic("fewbits: no kernel of " + f.String())
+	}
 }

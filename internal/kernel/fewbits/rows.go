@@ -1,9 +1,7 @@
 package fewbits
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"sync"
 	"unsafe"
 
@@ -19,13 +17,7 @@ type Rows struct {
 }
 
 // size is the bytes of a row.
-func (r *Rows) size() int {
-	n, err := r.Format.RowBytes(r.Elements)
-	if err != nil {
-		panic("fewbits: " + err.Error())
-	}
-	return int(n)
-}
+func (r *Rows) size() int { return offset(r.Format, r.Elements) }
 
 // Len is how many whole rows there are. It panics if the format has no rows of so many elements.
 func (r *Rows) Len() int { return len(r.Data) / max(1, r.size()) }
@@ -37,10 +29,7 @@ func (r *Rows) Read(dst []float32, row, from int) { r.read(best, dst, row, from)
 // read is Read by an instruction set.
 func (r *Rows) read(s isa, dst []float32, row, from int) {
 	size, block := r.size(), r.Format.Block()
-	if from < 0 || from+len(dst) > r.Elements {
-		panic(fmt.Sprintf("fewbits: %d elements from %d of a row that has %d", len(dst), from,
-			r.Elements))
-	}
+	r.check(from, len(dst))
 	data := r.Data[row*size:][:size]
 	if skip := from % block; skip > 0 {
 		n := min(block-skip, len(dst))
@@ -51,6 +40,13 @@ func (r *Rows) read(s isa, dst []float32, row, from int) {
 	s.unpack(r.Format, dst[:whole], data, from)
 	if whole < len(dst) {
 		s.some(r.Format, dst[whole:], data, from+whole, 0)
+	}
+}
+
+// check panics unless rows have n elements from one on.
+func (r *Rows) check(from, n int) {
+	if from < 0 || from+n > r.Elements {
+		panic(fmt.Sprintf("fewbits: %d elements from %d of a row that has %d", n, from, r.Elements))
 	}
 }
 
@@ -68,58 +64,38 @@ func (s isa) some(f quant.Format, dst []float32, row []byte, from, skip int) {
 // partial are for blocks of which a part is read.
 var partial = sync.Pool{New: func() any { return new([largest]float32) }}
 
-// blockArgs are the arguments of a kernel that unpacks blocks.
-type blockArgs struct {
-	dst, src unsafe.Pointer
-	blocks   int // at least 1
-
-	offset, step float32 // of the scales of NF4's row
-
-	//lint:ignore U1000 only assembly uses it
-	steps, floors [16]float32 // assembly keeps what is read of a block's parts here
-}
-
-// span is the most elements that a kernel unpacks at a time: a goroutine in assembly cannot be
-// preempted.
-const span = 1 << 16
-
 // unpack sets dst to whole blocks of a row, from an element on.
 func (s isa) unpack(f quant.Format, dst []float32, row []byte, from int) {
 	switch f {
 	case quant.BF16:
-		vec.F32FromBF16(dst, words(row[2*from:]))
+		vec.F32FromBF16(dst, halves(row[2*from:]))
 		return
 	case quant.F16:
-		vec.F32FromF16(dst, words(row[2*from:]))
+		vec.F32FromF16(dst, halves(row[2*from:]))
+		return
+	}
+	if s == portable {
+		f.UnpackPart(dst, row, from)
 		return
 	}
 	for at := 0; at < len(dst); at += span {
 		part := dst[at:min(at+span, len(dst))]
-		if !s.blocks(f, part, row, from+at) {
-			f.UnpackPart(part, row, from+at)
-		}
+		args := blockArgs{dst: unsafe.Pointer(&part[0]), row: unsafe.Pointer(&row[0]),
+			src: unsafe.Pointer(&row[offset(f, from+at)]), blocks: len(part) / f.Block()}
+		s.unpackBlocks(f, &args)
 	}
 }
 
-// blocks is unpack by a kernel, if there is one, of at least one block.
-func (s isa) blocks(f quant.Format, dst []float32, row []byte, from int) bool {
-	if s == portable {
-		return false
-	}
-	at, err := f.RowBytes(from)
+// offset is where the block of an element begins in a row.
+func offset(f quant.Format, element int) int {
+	n, err := f.RowBytes(element)
 	if err != nil {
-		return false
+		panic("fewbits: " + err.Error())
 	}
-	args := blockArgs{dst: unsafe.Pointer(&dst[0]), src: unsafe.Pointer(&row[at]),
-		blocks: len(dst) / f.Block()}
-	if f.Header() > 0 {
-		args.offset = math.Float32frombits(binary.LittleEndian.Uint32(row))
-		args.step = math.Float32frombits(binary.LittleEndian.Uint32(row[4:]))
-	}
-	return s.kernel(f, &args)
+	return int(n)
 }
 
-// words are bytes as what they are: numbers of 16 bits.
-func words(b []byte) []uint16 {
+// halves are bytes as what they are: numbers of 16 bits.
+func halves(b []byte) []uint16 {
 	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
 }

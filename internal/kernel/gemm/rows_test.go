@@ -106,3 +106,31 @@ func TestShortRowsPanic(t *testing.T) {
 		}
 	}
 }
+
+// TestFewBitsDots: a single row is multiplied without widening where a kernel does that, with the
+// bits of the product with the same numbers.
+func TestFewBitsDots(t *testing.T) {
+	p := pool.New(2)
+	defer p.Close()
+	everyISA(t, func(t *testing.T, s *isa) {
+		for _, f := range quant.All() {
+			for i, n := range []int{1, 2, 15, 38, 97} {
+				x := problem{m: 1, n: n, k: []int{256, dotK, dotK + 256, 512}[i%4], alpha: 1,
+					transB: true}
+				if i%2 == 1 {
+					x.alpha, x.beta = 1.5, -0.5
+				}
+				x.pack()
+				few, plain := x.ofFewBits(f, false)
+				few.As = Product{M: 1, N: 97, K: x.k, B: Matrix{Trans: true}}.Order()
+				plain.As = few.As
+				if got := few.B.Rows.HasDots(s.lanes, x.k); got != (s != portable) {
+					t.Fatalf("%s: whether there is a kernel is %t", f, got)
+				}
+				if err := sameBits(resultOf(few, s, p), resultOf(plain, s, nil)); err != nil {
+					t.Errorf("%s, %v: %v", f, &x, err)
+				}
+			}
+		}
+	})
+}

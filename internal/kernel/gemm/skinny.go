@@ -14,13 +14,14 @@ const skinnyRows = 14
 
 // Bounds of a skinny task.
 const (
-	dotK     = 2048    // longest run of k between two visits to C
-	rankSums = 1 << 15 // elements of C that a rank task keeps in the L2 cache
-	rankCols = 256     // fewest columns of a rank task, if C has as many
-	rankK    = 512     // coefficients of a row of A in work
-	rankRows = 16      // rows of B at a time
-	rankFew  = 3       // most rows of A for which it is half of that: little hides what is slow
-	wideCols = 1024    // most columns of a rank task that widens B
+	dotK        = 2048    // longest run of k between two visits to C
+	fewBitsCols = 16      // rows of few bits between two visits to C
+	rankSums    = 1 << 15 // elements of C that a rank task keeps in the L2 cache
+	rankCols    = 256     // fewest columns of a rank task, if C has as many
+	rankK       = 512     // coefficients of a row of A in work
+	rankRows    = 16      // rows of B at a time
+	rankFew     = 3       // most rows of A for which it is half of that: little hides what is slow
+	wideCols    = 1024    // most columns of a rank task that widens B
 )
 
 // path is how a product is computed.
@@ -87,6 +88,10 @@ func (l *layout) planSkinny(x *product, threads int) {
 // read from its begin to its end before the next, unless rows of A have to be copied
 // for a run of k.
 func (w *worker) dots(c *call, mat, n0, n1 int) {
+	if c.m == 1 && c.b.size == 0 && c.a.contiguous() && c.b.rows.HasDots(c.isa.lanes, c.k) {
+		w.fewBits(c, n0, n1)
+		return
+	}
 	run := c.k
 	if !c.a.contiguous() {
 		run = dotK
@@ -103,6 +108,21 @@ func (w *worker) dots(c *call, mat, n0, n1 int) {
 				w.dotBlock(c, unsafe.Add(a, 4*(k-k0)), mat, n, cols, k)
 			}
 			n += cols
+		}
+	}
+}
+
+// fewBits is dots of a single row and rows of few bits, which are unpacked in registers.
+func (w *worker) fewBits(c *call, n0, n1 int) {
+	sums := w.buffer[:min(n1-n0, fewBitsCols)]
+	for n := n0; n < n1; n += len(sums) {
+		sums = sums[:min(len(sums), n1-n)]
+		for k, beta := 0, c.beta; k < c.k; k, beta = k+dotK, 1 {
+			x := unsafe.Slice((*float32)(c.a.at(0, 0, k)), min(dotK, c.k-k))
+			c.b.rows.Dots(c.isa.lanes, sums, x, n, k)
+			for j, sum := range sums {
+				update(at(c.c.at(0, 0, n+j), 0), sum, c.alpha, beta)
+			}
 		}
 	}
 }

@@ -5,20 +5,25 @@ import (
 	"math"
 )
 
-// form is a format: its blocks, what is loaded before the first, and how one is unpacked. Elements
-// are computed as package quant computes them, each operation rounded, so nothing is fused here.
+// form is a format: its blocks, and how one is unpacked, to which the writer's base points.
+// Elements are handed on in their order. They are computed as package quant computes them, each
+// operation rounded, so nothing is fused here.
 type form struct {
 	name            string
 	elements, bytes int
-	begin, block    func(w *writer)
+	header          bool // rows begin with an offset and a step, of scales
+	words           bool // of 16 bits an element, for which package vec has what unpacks them
+	block           func(w *writer)
 }
 
 var formats = []form{
-	{"Q8_0", 32, 34, nil, (*writer).q8},
-	{"Q4_0", 32, 18, nil, (*writer).q4},
-	{"Q4_K", 256, 144, nil, (*writer).q4k},
-	{"Q6_K", 256, 210, nil, (*writer).q6k},
-	{"NF4", 64, 33, (*writer).nf4Header, (*writer).nf4},
+	{"Q8_0", 32, 34, false, false, (*writer).q8},
+	{"Q4_0", 32, 18, false, false, (*writer).q4},
+	{"Q4_K", 256, 144, false, false, (*writer).q4k},
+	{"Q6_K", 256, 210, false, false, (*writer).q6k},
+	{"NF4", 64, 33, true, false, (*writer).nf4},
+	{"BF16", 32, 64, false, true, (*writer).bf16},
+	{"F16", 32, 64, false, true, (*writer).f16},
 }
 
 // quantiles are the values of NF4's codes.
@@ -59,7 +64,7 @@ func (w *writer) half(at int) {
 	if w.wide {
 		words = "Y0"
 	}
-	w.op("VPBROADCASTW %d(SI), %s", at, words)
+	w.op("VPBROADCASTW %d(%s), %s", at, w.base, words)
 	w.op("VCVTPH2PS %s, %s", words, w.reg(0))
 }
 
@@ -67,10 +72,10 @@ func (w *writer) half(at int) {
 func (w *writer) q8() {
 	w.half(0)
 	for v := range 32 / w.lanes {
-		w.op("VPMOVSXBD %d(SI), %s", 2+v*w.lanes, w.reg(1+v))
+		w.op("VPMOVSXBD %d(%s), %s", 2+v*w.lanes, w.base, w.reg(1+v))
 		w.op("VCVTDQ2PS %s, %s", w.reg(1+v), w.reg(1+v))
 		w.op("VMULPS %s, %s, %s", w.reg(0), w.reg(1+v), w.reg(1+v))
-		w.store(v, 1+v)
+		w.emit(v, 1+v)
 	}
 }
 
@@ -79,20 +84,24 @@ func (w *writer) q8() {
 // ones; else value turns codes in register 1 into elements in register 2. Of a code only the
 // lowest 4 bits count.
 func (w *writer) nibbles(at, bytes, first int, tables [2]int, value func(part int)) {
-	vectors := bytes / w.lanes
-	for v := range vectors {
-		w.op("VPMOVZXBD %d(SI), %s", at+v*w.lanes, w.reg(1))
-		for part, table := range tables {
-			if part == 1 {
-				w.op("VPSRLD $4, %s, %s", w.reg(1), w.reg(1))
-			}
-			if w.wide {
-				w.op("VPERMPS %s, %s, %s", w.reg(table), w.reg(1), w.reg(2))
-			} else {
-				value(part)
-			}
-			w.store(first+part*vectors+v, 2)
+	for n := range 2 * bytes / w.lanes {
+		part, v := n*w.lanes/bytes, n%(bytes/w.lanes)
+		codes := 1
+		if w.wide {
+			codes += 2 * v // the bytes stay there for their high halves
 		}
+		if part == 0 || !w.wide {
+			w.op("VPMOVZXBD %d(%s), %s", at+v*w.lanes, w.base, w.reg(codes))
+		}
+		if part == 1 {
+			w.op("VPSRLD $4, %s, %s", w.reg(codes), w.reg(codes))
+		}
+		if w.wide {
+			w.op("VPERMPS %s, %s, %s", w.reg(tables[part]), w.reg(codes), w.reg(2))
+		} else {
+			value(part)
+		}
+		w.emit(first+n, 2)
 	}
 }
 
@@ -135,9 +144,9 @@ func (w *writer) q4k() {
 
 // sixBits has the steps and floors of a block of Q4_K in the arguments' arrays of these names.
 func (w *writer) sixBits() {
-	w.op("MOVL 4(SI), AX")
-	w.op("MOVL 8(SI), DX")
-	w.op("MOVL 12(SI), R11")
+	w.op("MOVL 4(%s), AX", w.base)
+	w.op("MOVL 8(%s), DX", w.base)
+	w.op("MOVL 12(%s), R11", w.base)
 	for i, from := range []string{"AX", "DX"} {
 		w.op("MOVL %s, R12", from)
 		w.op("ANDL $0x3f3f3f3f, R12")
@@ -157,7 +166,7 @@ func (w *writer) sixBits() {
 
 // unit stores 8 integers of register 1 times the binary16 of a block in the arguments.
 func (w *writer) unit(at int, to string) {
-	w.op("VPBROADCASTW %d(SI), X0", at)
+	w.op("VPBROADCASTW %d(%s), X0", at, w.base)
 	w.op("VCVTPH2PS X0, Y0")
 	w.op("VCVTDQ2PS Y1, Y1")
 	w.op("VMULPS Y0, Y1, Y1")
@@ -167,15 +176,15 @@ func (w *writer) unit(at int, to string) {
 // q6k is x = (d·s)·(q-32).
 func (w *writer) q6k() {
 	for part := range 2 {
-		w.op("VPMOVSXBD %d(SI), Y1", 192+8*part)
+		w.op("VPMOVSXBD %d(%s), Y1", 192+8*part, w.base)
 		w.unit(208, fmt.Sprintf("steps+%d", 32*part))
 	}
 	shifts := []string{"VPSLLW $4, Y7, Y2", "VPSLLW $2, Y7, Y2", "VMOVDQU Y7, Y2",
 		"VPSRLW $2, Y7, Y2"}
 	for half := range 2 {
-		w.op("VMOVDQU %d(SI), Y7", 128+32*half)
+		w.op("VMOVDQU %d(%s), Y7", 128+32*half, w.base)
 		for quarter, shift := range shifts {
-			w.op("VMOVDQU %d(SI), Y1", 64*half+32*(quarter%2))
+			w.op("VMOVDQU %d(%s), Y1", 64*half+32*(quarter%2), w.base)
 			if quarter >= 2 {
 				w.op("VPSRLW $4, Y1, Y1")
 			}
@@ -201,25 +210,19 @@ func (w *writer) sixteens(part int) {
 			w.op("VPMOVSXBD %s, %s", codes, w.reg(3))
 			w.op("VCVTDQ2PS %s, %s", w.reg(3), w.reg(3))
 			w.op("VMULPS %s, %s, %s", w.reg(4), w.reg(3), w.reg(3))
-			w.store((part+i)*16/w.lanes+v, 3)
+			w.emit((part+i)*16/w.lanes+v, 3)
 		}
 	}
 }
 
-// nf4Header has the offset and the step of a row's scales in registers 6 and 7.
-func (w *writer) nf4Header() {
-	w.op("VBROADCASTSS blockArgs_offset(DI), %s", w.reg(6))
-	w.op("VBROADCASTSS blockArgs_step(DI), %s", w.reg(7))
-}
-
 // nf4 is x = table[q]·(offset + step·c).
 func (w *writer) nf4() {
-	w.op("MOVBLZX (SI), AX")
+	w.op("MOVBLZX (%s), AX", w.base)
 	w.op("VMOVD AX, X0")
 	w.op("VCVTDQ2PS X0, X0")
 	w.op("VBROADCASTSS X0, %s", w.reg(0))
-	w.op("VMULPS %s, %s, %s", w.reg(0), w.reg(7), w.reg(0))
-	w.op("VADDPS %s, %s, %s", w.reg(0), w.reg(6), w.reg(0))
+	w.op("VMULPS %s, %s, %s", w.reg(0), w.reg(w.scales+1), w.reg(0))
+	w.op("VADDPS %s, %s, %s", w.reg(0), w.reg(w.scales), w.reg(0))
 	w.op("VMULPS quantiles<>(SB), %s, %s", w.reg(0), w.reg(4))
 	if !w.wide {
 		w.op("VMULPS quantiles<>+32(SB), Y0, Y5")
@@ -230,4 +233,21 @@ func (w *writer) nf4() {
 		w.op("VPSLLD $28, Y1, Y8")
 		w.op("VBLENDVPS Y8, Y3, Y2, Y2")
 	})
+}
+
+// bf16 is the upper half of x.
+func (w *writer) bf16() {
+	for v := range 32 / w.lanes {
+		w.op("VPMOVZXWD %d(%s), %s", 2*w.lanes*v, w.base, w.reg(1))
+		w.op("VPSLLD $16, %s, %s", w.reg(1), w.reg(1))
+		w.emit(v, 1)
+	}
+}
+
+// f16 is a conversion by the processor.
+func (w *writer) f16() {
+	for v := range 32 / w.lanes {
+		w.op("VCVTPH2PS %d(%s), %s", 2*w.lanes*v, w.base, w.reg(1))
+		w.emit(v, 1)
+	}
 }

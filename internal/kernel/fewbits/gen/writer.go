@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -28,10 +29,14 @@ func (s isa) reg(n int) string { return fmt.Sprint(s.vector, n) }
 // bytes returns the size of a vector.
 func (s isa) bytes() int { return 4 * s.lanes }
 
-// writer collects assembly text.
+// writer collects assembly text. What unpacks a block reads it from base, has the register of what
+// its row begins with in scales, and hands on the register of each vector of elements.
 type writer struct {
 	isa
-	text strings.Builder
+	text   strings.Builder
+	base   string
+	scales int
+	emit   func(vector, reg int)
 }
 
 // op writes one instruction.
@@ -39,31 +44,140 @@ func (w *writer) op(format string, args ...any) {
 	fmt.Fprintf(&w.text, "\t"+format+"\n", args...)
 }
 
-// unpack writes the function that unpacks blocks: SI is at a block, R8 at where its elements go.
-func (w *writer) unpack(f form) {
-	name := w.unpackName(f)
-	fmt.Fprintf(&w.text, "\n// func %s(args *blockArgs)\n", name)
+// begin opens a leaf function whose one argument is a pointer, left in DI.
+func (w *writer) begin(name, args string) {
+	fmt.Fprintf(&w.text, "\n// func %s(args *%s)\n", name, args)
 	fmt.Fprintf(&w.text, "TEXT ·%s(SB), NOSPLIT, $0-8\n", name)
 	w.op("MOVQ args+0(FP), DI")
-	w.op("MOVQ blockArgs_src(DI), SI")
-	w.op("MOVQ blockArgs_dst(DI), R8")
-	w.op("MOVQ blockArgs_blocks(DI), CX")
-	if f.begin != nil {
-		f.begin(w)
-	}
-	w.text.WriteString("block:\n")
-	f.block(w)
-	w.op("ADDQ $%d, SI", f.bytes)
-	w.op("ADDQ $%d, R8", 4*f.elements)
-	w.op("DECQ CX")
-	w.op("JNZ block")
+}
+
+// end closes a function.
+func (w *writer) end() {
 	w.op("VZEROUPPER")
 	w.op("RET")
 }
 
-// store writes a vector of a block's elements.
-func (w *writer) store(vector, reg int) {
-	w.op("VMOVUPS %s, %d(R8)", w.reg(reg), vector*w.bytes())
+// label writes a label.
+func (w *writer) label(name string) { fmt.Fprintf(&w.text, "%s:\n", name) }
+
+// header loads what a row begins with, if it does.
+func (w *writer) header(f form, from string) {
+	if f.header {
+		w.op("VBROADCASTSS (%s), %s", from, w.reg(w.scales))
+		w.op("VBROADCASTSS 4(%s), %s", from, w.reg(w.scales+1))
+	}
+}
+
+// unpack writes the function that unpacks blocks.
+func (w *writer) unpack(f form) {
+	w.begin(w.unpackName(f), "blockArgs")
+	w.op("MOVQ blockArgs_row(DI), SI")
+	w.base, w.scales = "SI", 6
+	w.header(f, "SI")
+	w.op("MOVQ blockArgs_src(DI), SI")
+	w.op("MOVQ blockArgs_dst(DI), R8")
+	w.op("MOVQ blockArgs_blocks(DI), CX")
+	w.emit = func(vector, reg int) { w.op("VMOVUPS %s, %d(R8)", w.reg(reg), vector*w.bytes()) }
+	w.label("block")
+	w.fetch(f)
+	f.block(w)
+	w.op("ADDQ $%d, SI", f.bytes)
+	w.next(f)
+	w.end()
+}
+
+// next ends a loop over blocks, of elements at R8.
+func (w *writer) next(f form) {
+	w.op("ADDQ $%d, R8", 4*f.elements)
+	w.op("DECQ CX")
+	w.op("JNZ block")
+}
+
+// dots writes the function of the products of a vector and pairs of rows. An element of a vector of
+// sums is fused from the elements that many apart, in their order, as package gemm has it.
+func (w *writer) dots(f form) {
+	w.begin(w.dotsName(f), "blockArgs")
+	w.op("MOVQ blockArgs_sums(DI), R10")
+	w.op("MOVQ blockArgs_pairs(DI), R9")
+	for _, what := range []string{"row", "src"} {
+		w.op("MOVQ blockArgs_%s(DI), AX", what)
+		w.op("MOVQ AX, blockArgs_%sAt(DI)", what)
+	}
+	w.label("pair")
+	for i, base := range bases {
+		w.scales = scales[i]
+		w.op("MOVQ blockArgs_rowAt(DI), %s", base)
+		w.stride(i, base)
+		w.header(f, base)
+	}
+	for i, base := range bases {
+		w.op("MOVQ blockArgs_srcAt(DI), %s", base)
+		w.stride(i, base)
+		w.op("VXORPS X%d, X%[1]d, X%[1]d", sums[i])
+	}
+	w.op("MOVQ blockArgs_dst(DI), R8")
+	w.op("MOVQ blockArgs_blocks(DI), CX")
+	w.label("block")
+	for i, base := range bases {
+		w.base, w.scales = base, scales[i]
+		w.emit = func(vector, reg int) {
+			w.op("VFMADD231PS %d(R8), %s, %s", vector*w.bytes(), w.reg(reg), w.reg(sums[i]))
+		}
+		w.fetch(f)
+		f.block(w)
+		w.op("ADDQ $%d, %s", f.bytes, base)
+	}
+	w.next(f)
+	w.fold()
+	w.op("MOVQ blockArgs_stride(DI), AX")
+	w.op("SHLQ $1, AX")
+	w.op("ADDQ AX, blockArgs_rowAt(DI)")
+	w.op("ADDQ AX, blockArgs_srcAt(DI)")
+	w.op("DECQ R9")
+	w.op("JNZ pair")
+	w.end()
+}
+
+// Registers of the two rows of a pair.
+var (
+	bases  = []string{"SI", "BX"}
+	scales = []int{6, 9}
+	sums   = []int{12, 13}
+)
+
+// ahead is how many bytes ahead of what is read memory is fetched, to the L2 cache: the processor
+// by itself does not follow two rows, nor from one to the next, which lie one after the other.
+const ahead = 4096
+
+// fetch has a block fetched that is read later.
+func (w *writer) fetch(f form) {
+	for at := 0; at < f.bytes; at += 64 {
+		w.op("PREFETCHT1 %d(%s)", ahead+at, w.base)
+	}
+}
+
+// stride goes to the second row of a pair.
+func (w *writer) stride(i int, base string) {
+	if i > 0 {
+		w.op("ADDQ blockArgs_stride(DI), %s", base)
+	}
+}
+
+// fold adds up the lanes of both sums, as the kernels of package gemm do, and stores them at R10.
+func (w *writer) fold() {
+	a, b := sums[0], sums[1]
+	if w.wide {
+		for _, n := range sums {
+			w.op("VEXTRACTF64X4 $1, Z%d, Y0", n)
+			w.op("VADDPS Y0, Y%d, Y%[1]d", n)
+		}
+	}
+	w.op("VHADDPS Y%d, Y%d, Y0", b, a)
+	w.op("VHADDPS Y0, Y0, Y0")
+	w.op("VEXTRACTF128 $1, Y0, X1")
+	w.op("VADDPS X1, X0, X0")
+	w.op("VMOVQ X0, (R10)")
+	w.op("ADDQ $8, R10")
 }
 
 // assembly returns the text of the instruction set's file.
@@ -72,7 +186,10 @@ func (s isa) assembly() string {
 	w.text.WriteString(notice + "#include \"go_asm.h\"\n#include \"textflag.h\"\n")
 	w.constants()
 	for _, f := range formats {
-		w.unpack(f)
+		if !f.words {
+			w.unpack(f)
+		}
+		w.dots(f)
 	}
 	return w.text.String()
 }
@@ -84,16 +201,28 @@ func stubs(sets ...isa) string {
 	b.WriteString(notice + "package fewbits\n\nimport \"github.com/gomem/gomem/internal/quant\"\n")
 	for _, s := range sets {
 		for _, f := range formats {
-			fmt.Fprintf(&b, "\n//go:noescape\nfunc %s(args *blockArgs)\n", s.unpackName(f))
+			if !f.words {
+				fmt.Fprintf(&b, "\n//go:noescape\nfunc %s(args *blockArgs)\n", s.unpackName(f))
+			}
+			fmt.Fprintf(&b, "\n//go:noescape\nfunc %s(args *blockArgs)\n", s.dotsName(f))
 		}
-		fmt.Fprintf(&b, "\n// %sUnpack says whether there is a kernel of a format, and calls it.\n"+
-			"func %[1]sUnpack(f quant.Format, args *blockArgs) bool {\nswitch f {\n", s.name)
-		for _, f := range formats {
-			fmt.Fprintf(&b, "case quant.%s:\n%s(args)\n", f.name, s.unpackName(f))
-		}
-		b.WriteString("default:\nreturn false\n}\nreturn true\n}\n")
+		ofBlocks := slices.DeleteFunc(slices.Clone(formats), func(f form) bool { return f.words })
+		s.dispatch(&b, "Unpack", ofBlocks, s.unpackName)
+		s.dispatch(&b, "Dots", formats, s.dotsName)
 	}
 	return b.String()
 }
 
+// dispatch writes the function that calls the kernel of a format.
+func (s isa) dispatch(b *strings.Builder, what string, of []form,
+	name func(form) string) {
+	fmt.Fprintf(b, "\n// %s%s calls the kernel of a format.\n"+
+		"func %[1]s%[2]s(f quant.Format, args *blockArgs) {\nswitch f {\n", s.name, what)
+	for _, f := range of {
+		fmt.Fprintf(b, "case quant.%s:\n%s(args)\n", f.name, name(f))
+	}
+	b.WriteString("default:\npanic(\"fewbits: no kernel of \" + f.String())\n}\n}\n")
+}
+
 func (s isa) unpackName(f form) string { return s.name + strings.ReplaceAll(f.name, "_", "") }
+func (s isa) dotsName(f form) string   { return s.unpackName(f) + "Dots" }
