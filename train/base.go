@@ -11,7 +11,6 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
-	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/nn"
 )
 
@@ -79,8 +78,10 @@ func (p *Public) fingerprint() (string, error) {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(p.tensors)) {
 		t := p.tensors[name]
-		fmt.Fprintln(sum, t.Name, tensor.Of(t.Type.DType, t.Type.Sizes()...))
-		start, err := t.start(min(sampled, t.Type.Bytes()))
+		if fmt.Fprintln(sum, t.Name, tensor.Of(t.Type.DType, t.Type.Sizes()...)); t.stored != nil {
+			fmt.Fprintln(sum, t.stored.Type)
+		}
+		start, err := t.start(min(sampled, t.bytes()))
 		if err != nil {
 			return "", err
 		}
@@ -91,14 +92,13 @@ func (p *Public) fingerprint() (string, error) {
 
 // start is the first n bytes.
 func (t publicTensor) start(n int64) ([]byte, error) {
-	f, err := safetensors.Open(t.file)
+	f, err := t.open()
 	if err != nil {
 		return nil, err
 	}
 	defer closeRead(f)
 	start := make([]byte, n)
-	_, err = f.ReadPart(t.Name, start, 0)
-	return start, err
+	return start, t.part(f, start, 0)
 }
 
 // open opens the base of a run's checkpoint, which has to be what it was.
@@ -193,12 +193,12 @@ func (p *Public) value(v graph.Value) (tensor.View, error) {
 		return tensor.View{}, err
 	}
 	t := p.tensors[v.Node.Name]
-	f, err := safetensors.Open(t.file)
+	f, err := t.open()
 	if err != nil {
 		return tensor.View{}, &ErrCheckpoint{Path: t.file, Err: bare(err)}
 	}
 	defer closeRead(f)
-	read, err := f.Get(t.Name)
+	read, err := t.whole(f)
 	if err != nil {
 		return read, &ErrCheckpoint{Path: t.file, Err: bare(err)}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/gomem/gomem/internal/gguf"
 	"github.com/gomem/gomem/internal/legible"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
@@ -58,6 +59,9 @@ func (e *ErrCheckpoint) Unwrap() error { return e.Err }
 func bare(err error) error {
 	if e, ok := errors.AsType[*safetensors.Error](err); ok {
 		return &safetensors.Error{Tensor: e.Tensor, Err: bare(e.Err)}
+	}
+	if e, ok := errors.AsType[*gguf.Error](err); ok {
+		return bare(e.Err)
 	}
 	return regular.Bare(err)
 }

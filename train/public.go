@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/gguf"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/models"
@@ -29,23 +31,28 @@ const (
 )
 
 // Public is a language model as others publish it: a directory with model.safetensors,
-// or several such files and an index, and beside them config.json and tokenizer.json.
+// or several such files and an index, and beside them config.json and tokenizer.json; or a file of
+// llama.cpp, which has all of it.
 type Public struct {
 	Path      string // the directory, or the file of the weights
 	Config    models.GPTConfig
 	Tokenizer *data.Tokenizer // nil if there is none
 	Notes     []string        // what was passed over, a line each
 	dir       string
+	wordless  error // why a file's own tokenizer is not taken
 	adapters  []*Adapter
 	tensors   map[string]publicTensor // by the parameter that they are
 }
 
 // IsPublic reports whether there is a public checkpoint at path, rather than one of a
 // run or nothing: a directory with its weights, or the file of these, which a config.json
-// is beside or whose tensors are called as those of GPT-2.
+// is beside or whose tensors are called as those of GPT-2; or a file of llama.cpp.
 func IsPublic(path string) bool {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return isRegular(path, publicWeights) || isRegular(path, publicIndex)
+	}
+	if gguf.Is(path) {
+		return true
 	}
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -68,10 +75,10 @@ func isRegular(dir, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// OpenPublic finds out what is in a public checkpoint of a decoder: its directory,
-// or the file of its weights. The weights themselves are read by [Public.Load]. What it says
-// of a network that models.GPT does not build, in config.json or by tensors that this has
-// not, is refused by its name. Errors are *[ErrCheckpoint]s.
+// OpenPublic finds out what is in a public checkpoint of a decoder: its directory, or the file of
+// its weights, or a file of llama.cpp (GGUF). The weights themselves are read by [Public.Load].
+// What it says of a network that models.GPT does not build, in config.json or by tensors that this
+// has not, is refused by its name. Errors are *[ErrCheckpoint]s.
 func OpenPublic(path string) (*Public, error) {
 	p := &Public{Path: path, dir: path, tensors: map[string]publicTensor{}}
 	if err := p.open(); err != nil {
@@ -87,6 +94,9 @@ func (p *Public) open() error {
 	info, err := os.Stat(p.Path)
 	if err != nil {
 		return err
+	}
+	if !info.IsDir() && gguf.Is(p.Path) {
+		return p.openGGUF()
 	}
 	all := &publicTensors{}
 	files := []string{p.Path}
@@ -161,19 +171,23 @@ func (p *Public) findTokenizer(ends []int32) error {
 	if !isRegular(p.dir, publicTokenizer) {
 		return nil
 	}
-	var err error
-	p.Tokenizer, err = data.LoadTokenizer(filepath.Join(p.dir, publicTokenizer))
+	t, err := data.LoadTokenizer(filepath.Join(p.dir, publicTokenizer))
 	if err != nil {
 		return err
 	}
-	if used, have := p.Tokenizer.Used(), p.Config.Vocab; used > have {
+	return p.useTokenizer(t, publicTokenizer, ends)
+}
+
+// useTokenizer takes a tokenizer, which errors call something.
+func (p *Public) useTokenizer(t *data.Tokenizer, called string, ends []int32) error {
+	if used, have := t.Used(), p.Config.Vocab; used > have {
 		return fmt.Errorf("%s has %d tokens, the model has room for %d: give those that belong "+
-			"together", publicTokenizer, used, have)
+			"together", called, used, have)
 	}
-	p.Tokenizer = p.Tokenizer.Ending(ends...)
+	p.Tokenizer = t.Ending(ends...)
 	for _, id := range ends {
 		if !slices.Contains(p.Tokenizer.Ends(), id) {
-			p.note("eos_token_id %d is no token of %s", id, publicTokenizer)
+			p.note("eos_token_id %d is no token of %s", id, called)
 		}
 	}
 	return nil
@@ -211,8 +225,18 @@ func (p *Public) load(s *gomem.Session, vars []graph.Value) (parts []gomem.Part,
 			}
 			continue
 		}
-		file := p.tensors[v.Node.Name].file
-		in[file] = append(in[file], v)
+		t := p.tensors[v.Node.Name]
+		if t.stored == nil {
+			in[t.file] = append(in[t.file], v)
+			continue
+		}
+		x, err := p.value(v)
+		if err == nil {
+			err = s.Set(v, x)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(in)) {
 		report, err := s.Load(file, gomem.LoadOptions{Partial: true, Convert: true,
@@ -258,11 +282,7 @@ func (p *Public) parameter(file string) func(string) string {
 }
 
 // closeRead closes a file that was only read, which has nothing to lose.
-func closeRead(f *safetensors.File) {
-	if f != nil {
-		_ = f.Close()
-	}
-}
+func closeRead(f io.Closer) { _ = f.Close() }
 
 // without are the tensors of parameters that are none of a model's variables.
 func (p *Public) without(vars []graph.Value) []string {

@@ -2,15 +2,12 @@ package train
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/quant"
-	"github.com/gomem/gomem/internal/safetensors"
 )
 
 // held is the type of a tensor of the checkpoint as a variable holds it, in a format or, "", as it
@@ -38,52 +35,59 @@ func formatsOf(vars []graph.Value) map[*graph.Node]string {
 const packPiece = 1 << 20
 
 // pack gives a variable in a format of few bits the value of the checkpoint, some rows at a time.
+// Rows that are in the format already are taken as they are.
 func (p *Public) pack(s *gomem.Session, v graph.Value, name string) error {
 	t := p.tensors[v.Node.Name]
-	f, err := safetensors.Open(t.file)
-	if err != nil {
-		return &ErrCheckpoint{Path: t.file, Err: bare(err)}
-	}
-	defer closeRead(f)
-	rows, width := t.Type.Size(0), t.Type.Size(1)
 	format, err := quant.Parse(name)
 	if err != nil {
 		return &ErrCheckpoint{Path: t.file, Err: err}
 	}
+	f, err := t.open()
+	if err != nil {
+		return &ErrCheckpoint{Path: t.file, Err: bare(err)}
+	}
+	defer closeRead(f)
 	out := tensor.New(v.Type())
-	some := max(1, packPiece/max(1, width))
-	buffer := make([]byte, int64(some)*int64(width)*t.Type.DType.Size())
-	for at := 0; at < rows; at += some {
-		n := min(some, rows-at)
-		piece := tensor.View{Type: tensor.Of(t.Type.DType, n, width),
-			Data: buffer[:int64(n)*int64(width)*t.Type.DType.Size()]}
-		if _, err := f.ReadPart(t.Name, piece.Data, int64(at)*int64(width)*
-			t.Type.DType.Size()); err != nil {
-			return &ErrCheckpoint{Path: t.file, Err: bare(err)}
-		}
-		x := tensor.New(tensor.Of(graph.F32, n, width))
-		tensor.Convert(x, piece, 0, n*width)
-		if bad, i := nonFinite(x); i >= 0 {
-			return &ErrCheckpoint{Path: t.file, Err: fmt.Errorf("tensor %s has an element that "+
-				"is %v, which %s has not", shownName(t.Name), bad, format)}
-		}
-		size := len(out.Data) / rows
-		packRows(format, out.Data[at*size:(at+n)*size], x.F32(), n)
+	if err := t.pack(f, format, out.Data); err != nil {
+		return &ErrCheckpoint{Path: t.file, Err: bare(err)}
 	}
 	return s.Set(v, out)
 }
 
-// packRows packs n rows, by as many threads as there are processors.
-func packRows(format quant.Format, out []byte, x []float32, n int) {
-	var group sync.WaitGroup
-	threads := min(n, runtime.GOMAXPROCS(0))
-	size, width := len(out)/n, len(x)/n
-	for i := range threads {
-		group.Go(func() {
-			for row := i * n / threads; row < (i+1)*n/threads; row++ {
-				format.Pack(out[row*size:(row+1)*size], x[row*width:(row+1)*width])
-			}
-		})
+// pack writes the rows of a matrix in a format.
+func (t publicTensor) pack(f tensorFile, format quant.Format, out []byte) error {
+	rows, width := t.Type.Size(0), t.Type.Size(1)
+	size := len(out) / rows
+	piece := min(rows, max(1, packPiece/max(1, width)))
+	buffer, unpacked := make([]byte, piece*t.rowBytes()), tensor.New(tensor.Of(graph.F32,
+		piece*width))
+	for at := 0; at < rows; at += piece {
+		n := min(piece, rows-at)
+		packed, raw := out[at*size:(at+n)*size], buffer[:n*t.rowBytes()]
+		x := some(unpacked, 0, n*width)
+		if t.format() == format {
+			raw = packed
+		}
+		if err := t.readRows(f, raw, at); err != nil {
+			return err
+		}
+		if t.format() == format {
+			continue
+		}
+		t.unpack(x, raw, n)
+		if bad, i := nonFinite(x); i >= 0 {
+			return fmt.Errorf("tensor %s has an element that is %v, which %s has not",
+				shownName(t.Name), bad, format)
+		}
+		packRows(format, packed, x.F32(), n)
 	}
-	group.Wait()
+	return nil
+}
+
+// packRows packs n rows.
+func packRows(format quant.Format, out []byte, x []float32, n int) {
+	size, width := len(out)/n, len(x)/n
+	eachRow(n, func(i int) {
+		format.Pack(out[i*size:(i+1)*size], x[i*width:(i+1)*width])
+	})
 }

@@ -20,7 +20,8 @@ import (
 type publicTensor struct {
 	file string
 	safetensors.Entry
-	foreign string // the type of one that cannot be read
+	foreign string  // the type of one that cannot be read
+	stored  *inGGUF // how a file of llama.cpp has it, whose numbers count as f32; nil: it is none
 }
 
 // publicTensors are those of all files, by their names.
@@ -201,6 +202,9 @@ func (p *Public) take(t publicTensor) error {
 	name := p.Config.ParameterName(t.Name)
 	other, twice := p.tensors[name]
 	switch {
+	case t.foreign != "" && t.stored != nil:
+		return fmt.Errorf("tensor %s is %s: want F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K, as "+
+			"llama-quantize --allow-requantize makes them", shownName(t.stored.Name), t.foreign)
 	case t.foreign != "":
 		return fmt.Errorf("tensor %s is %s: want floating-point numbers of 16, 32 or 64 bits",
 			shownName(t.Name), t.foreign)
@@ -221,7 +225,7 @@ func (p *Public) repeats(t publicTensor) error {
 	if !ok {
 		return nil // and Load says so
 	}
-	same := t.foreign == "" && t.Type.Equal(table.Type)
+	same := t.foreign == "" && t.Type.Equal(table.Type) && t.bytes() == table.bytes()
 	var err error
 	if same {
 		same, err = sameBytes(t, table)
@@ -235,23 +239,22 @@ func (p *Public) repeats(t publicTensor) error {
 
 // sameBytes compares tensors of one type, a piece at a time.
 func sameBytes(a, b publicTensor) (bool, error) {
-	f, err := safetensors.Open(a.file)
+	f, err := a.open()
 	if err != nil {
 		return false, err
 	}
 	defer closeRead(f)
-	g, err := safetensors.Open(b.file)
+	g, err := b.open()
 	if err != nil {
 		return false, err
 	}
 	defer closeRead(g)
 	const piece = 1 << 20
 	x, y := make([]byte, piece), make([]byte, piece)
-	for at, all := int64(0), a.Type.Bytes(); at < all; at += piece {
+	for at, all := int64(0), a.bytes(); at < all; at += piece {
 		n := min(piece, all-at)
-		_, errX := f.ReadPart(a.Name, x[:n], at)
-		_, errY := g.ReadPart(b.Name, y[:n], at)
-		if err := errors.Join(errX, errY); err != nil || !bytes.Equal(x[:n], y[:n]) {
+		err := errors.Join(a.part(f, x[:n], at), b.part(g, y[:n], at))
+		if err != nil || !bytes.Equal(x[:n], y[:n]) {
 			return false, err
 		}
 	}

@@ -83,8 +83,16 @@ func (f modelFlags) gpt() (models.GPTConfig, error) {
 	return p.GPTConfig, err
 }
 
-// publishedNetwork reads the config.json that is at a path, or in a directory there.
+// publishedNetwork reads the config.json that is at a path, or in a directory there, or what a file
+// of llama.cpp says instead.
 func publishedNetwork(path string) (p models.Published, err error) {
+	p, ok, err := train.GGUFNetwork(path)
+	if err != nil {
+		return p, usagef("--network %s: %w", path, err)
+	}
+	if ok {
+		return p, nil
+	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "config.json")
 	}

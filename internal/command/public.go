@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/gomem/gomem/train"
@@ -15,8 +14,7 @@ func openPublic(path string) (*train.Public, error) {
 	}
 	p, err := train.OpenPublic(path)
 	if err == nil && p.Tokenizer == nil {
-		err = &train.ErrCheckpoint{Path: path, Err: errors.New("has no tokenizer.json: put the " +
-			"one that the model was trained with beside the weights")}
+		err = &train.ErrCheckpoint{Path: path, Err: p.Wordless()}
 	}
 	return p, err
 }

@@ -95,6 +95,8 @@ var dependencies = []rule{
 		"train", "."}, "a model is a graph and nothing else"},
 	{[]string{"front/onnx"}, []string{"models", "planner/...", "plan", "executor",
 		"internal/device", "data", "train", "."}, "a network of a file is a graph, no more"},
+	{[]string{"internal/gguf", "internal/llamacpp"}, []string{"graph", "graph/tensor", "nn",
+		"models", "data", "train"}, "a file is values and bytes; who reads it knows networks"},
 	{[]string{"internal/onnx"}, []string{"graph", "nn"}, "a file is messages, not a graph"},
 	{[]string{"data", "data/arrays", "data/images", "data/speech"},
 		[]string{"graph", "plan", "internal/kernel"}, "data knows no graph"},

@@ -1,0 +1,119 @@
+package llamacpp
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/gomem/gomem/internal/gguf"
+	"github.com/gomem/gomem/internal/legible"
+)
+
+// Tensor is one of a file with what it is in a public checkpoint.
+type Tensor struct {
+	gguf.Tensor
+	Public string // its name there
+	// Turned says that it has rows where the checkpoint has columns.
+	Turned bool
+	heads  int // whose rows are in pairs; 0: none are
+}
+
+// Rows is the number of rows, each of which is stored as a whole: of a vector, 1.
+func (t Tensor) Rows() int {
+	rows := 1
+	for _, n := range t.Sizes[:max(0, len(t.Sizes)-1)] {
+		rows *= n
+	}
+	return rows
+}
+
+// Ordered says that rows, or the elements of a vector, are in the order of the checkpoint.
+func (t Tensor) Ordered() bool { return t.heads == 0 }
+
+// Row is the row, or the element of a vector, of the file that the one of a number in the
+// checkpoint is: within a head, which turns as a whole there, neighbours are half a head apart.
+func (t Tensor) Row(i int) int {
+	if t.Ordered() {
+		return i
+	}
+	size := t.Sizes[0] / t.heads
+	within, half := i%size, size/2
+	return i - within + 2*(within%half) + within/half
+}
+
+// names are what tensors of a layer are called here, and in public checkpoints of LLaMA and GPT-2.
+var (
+	llamaNames = map[string]string{
+		"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
+		"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+		"attn_output": "self_attn.o_proj", "attn_q_norm": "self_attn.q_norm",
+		"attn_k_norm": "self_attn.k_norm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
+		"ffn_down": "mlp.down_proj",
+	}
+	llamaWhole = map[string]string{"token_embd": "model.embed_tokens", "output_norm": "model.norm",
+		"output": "lm_head"}
+	gpt2Names = map[string]string{"attn_norm": "ln_1", "ffn_norm": "ln_2",
+		"attn_qkv": "attn.c_attn", "attn_output": "attn.c_proj", "ffn_up": "mlp.c_fc",
+		"ffn_down": "mlp.c_proj"}
+	gpt2Whole = map[string]string{"token_embd": "wte", "position_embd": "wpe",
+		"output_norm": "ln_f", "output": "lm_head"}
+)
+
+// inLayer is the name of a tensor of a layer: its number, what it is, and weight or bias.
+var inLayer = regexp.MustCompile(`^blk\.(0|[1-9][0-9]*)\.([a-z_]+)\.(weight|bias)$`)
+
+// publicName is what a public checkpoint calls a tensor; "" if nothing is known of it.
+func publicName(arch, name string) string {
+	layer, whole, before := llamaNames, llamaWhole, "model.layers."
+	if arch == archGPT2 {
+		layer, whole, before = gpt2Names, gpt2Whole, "h."
+	}
+	if m := inLayer.FindStringSubmatch(name); m != nil {
+		if what, ok := layer[m[2]]; ok {
+			return before + m[1] + "." + what + "." + m[3]
+		}
+		return ""
+	}
+	what, kind, _ := strings.Cut(name, ".")
+	if public, ok := whole[what]; ok && (kind == "weight" || kind == "bias") {
+		return public + "." + kind
+	}
+	return ""
+}
+
+// tensors are those of the file, as public checkpoints have them.
+func (k *keys) tensors() (all []Tensor, err error) {
+	heads := k.number("attention.head_count", "")
+	keyHeads := heads
+	if n := k.number("attention.head_count_kv", ""); n > 0 {
+		keyHeads = n
+	}
+	for _, t := range k.file.Tensors() {
+		if t.Name == ropeFactors && k.arch != archGPT2 {
+			continue
+		}
+		out := Tensor{Tensor: t, Public: publicName(k.arch, t.Name)}
+		if out.Public == "" {
+			return nil, fmt.Errorf("tensor %s belongs to no network of architecture %s",
+				legible.Cut(t.Name, 100), k.arch)
+		}
+		what := ""
+		if m := inLayer.FindStringSubmatch(t.Name); m != nil {
+			what = m[2]
+		}
+		switch {
+		case k.arch == archGPT2:
+			out.Turned = what != "" && len(t.Sizes) == 2
+		case k.arch == archLlama && what == "attn_q":
+			out.heads = int(heads)
+		case k.arch == archLlama && what == "attn_k":
+			out.heads = int(keyHeads)
+		}
+		if out.heads > 0 && (len(t.Sizes) == 0 || t.Sizes[0]%(2*out.heads) != 0) {
+			return nil, fmt.Errorf("tensor %s has axes %v: want rows of %d heads", t.Name, t.Sizes,
+				out.heads)
+		}
+		all = append(all, out)
+	}
+	return all, k.err
+}
