@@ -131,6 +131,9 @@ func sumSquaresAVX2(x []float32) float32
 func maxOfAVX2(x []float32) float32
 
 //go:noescape
+func maxAbsOfAVX2(x []float32) float32
+
+//go:noescape
 func dotAVX2(a []float32, b []float32) float32
 
 //go:noescape
@@ -168,6 +171,24 @@ func f16FromF32AVX2(dst []uint16, x []float32)
 
 //go:noescape
 func f32FromF16AVX2(dst []float32, x []uint16)
+
+//go:noescape
+func bf16LowAVX2(dst []uint16, x []float32, words []uint32)
+
+//go:noescape
+func bf16HighAVX2(dst []uint16, x []float32, words []uint32)
+
+//go:noescape
+func signed8AVX2(dst []uint8, x []float32, words []uint32)
+
+//go:noescape
+func unsigned8AVX2(dst []uint8, x []float32, words []uint32)
+
+//go:noescape
+func fromSigned8AVX2(dst []float32, x []uint8)
+
+//go:noescape
+func fromUnsigned8AVX2(dst []float32, x []uint8)
 
 //go:noescape
 func addFarAVX2(dst []float32, a []float32, b []float32)
@@ -297,6 +318,7 @@ func avx2() kernels {
 		sum:            sumAVX2,
 		sumSquares:     sumSquaresAVX2,
 		maxOf:          maxOfAVX2,
+		maxAbsOf:       maxAbsOfAVX2,
 		dot:            dotAVX2,
 		sumSquaresFrom: sumSquaresFromAVX2,
 		dotFrom:        dotFromAVX2,
@@ -309,6 +331,12 @@ func avx2() kernels {
 		f32FromBF16:    whole(f32FromBF16AVX2, each(f32FromBF16)),
 		f16FromF32:     whole(f16FromF32AVX2, each(f16FromF32)),
 		f32FromF16:     whole(f32FromF16AVX2, each(f32FromF16)),
+		bf16Low:        wholeDrawn(bf16LowAVX2, drawn(bf16Low)),
+		bf16High:       wholeDrawn(bf16HighAVX2, drawn(bf16High)),
+		signed8:        wholeDrawn(signed8AVX2, drawn(signed8)),
+		unsigned8:      wholeDrawn(unsigned8AVX2, drawn(unsigned8)),
+		fromSigned8:    whole(fromSigned8AVX2, each(fromSigned8)),
+		fromUnsigned8:  whole(fromUnsigned8AVX2, each(fromUnsigned8)),
 	}
 }
 

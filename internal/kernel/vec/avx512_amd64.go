@@ -131,6 +131,9 @@ func sumSquaresAVX512(x []float32) float32
 func maxOfAVX512(x []float32) float32
 
 //go:noescape
+func maxAbsOfAVX512(x []float32) float32
+
+//go:noescape
 func dotAVX512(a []float32, b []float32) float32
 
 //go:noescape
@@ -174,6 +177,24 @@ func f16FromF32AVX512(dst []uint16, x []float32)
 
 //go:noescape
 func f32FromF16AVX512(dst []float32, x []uint16)
+
+//go:noescape
+func bf16LowAVX512(dst []uint16, x []float32, words []uint32)
+
+//go:noescape
+func bf16HighAVX512(dst []uint16, x []float32, words []uint32)
+
+//go:noescape
+func signed8AVX512(dst []uint8, x []float32, words []uint32)
+
+//go:noescape
+func unsigned8AVX512(dst []uint8, x []float32, words []uint32)
+
+//go:noescape
+func fromSigned8AVX512(dst []float32, x []uint8)
+
+//go:noescape
+func fromUnsigned8AVX512(dst []float32, x []uint8)
 
 //go:noescape
 func addFarAVX512(dst []float32, a []float32, b []float32)
@@ -303,6 +324,7 @@ func avx512() kernels {
 		sum:            sumAVX512,
 		sumSquares:     sumSquaresAVX512,
 		maxOf:          maxOfAVX512,
+		maxAbsOf:       maxAbsOfAVX512,
 		dot:            dotAVX512,
 		sumSquaresFrom: sumSquaresFromAVX512,
 		dotFrom:        dotFromAVX512,
@@ -317,6 +339,12 @@ func avx512() kernels {
 		f32FromBF16:    f32FromBF16AVX512,
 		f16FromF32:     f16FromF32AVX512,
 		f32FromF16:     f32FromF16AVX512,
+		bf16Low:        bf16LowAVX512,
+		bf16High:       bf16HighAVX512,
+		signed8:        signed8AVX512,
+		unsigned8:      unsigned8AVX512,
+		fromSigned8:    fromSigned8AVX512,
+		fromUnsigned8:  fromUnsigned8AVX512,
 	}
 }
 

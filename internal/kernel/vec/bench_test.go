@@ -67,7 +67,7 @@ func simple(n int) []benchmarkCase {
 // composed lists functions, optimizers, random numbers and conversions.
 func composed(n int) []benchmarkCase {
 	d, x, y, z := operands(n)
-	bits, words := make([]uint16, n), make([]uint32, n)
+	bits, words, codes := make([]uint16, n), make([]uint32, n), make([]uint8, n)
 	var sink float32
 	of := func(f func(float64) float64) func() {
 		return func() {
@@ -108,6 +108,11 @@ func composed(n int) []benchmarkCase {
 		{"BF16FromF32", 6, func() { BF16FromF32(bits, x) }, nil},
 		{"F32FromBF16", 6, func() { F32FromBF16(d, bits) }, nil},
 		{"F16FromF32", 6, func() { F16FromF32(bits, x) }, nil},
+		{"BF16Low", 10, func() { BF16Low(bits, x, words) }, nil},
+		{"Signed8", 9, func() { active.signed8(codes, x, words) }, nil},
+		{"Unsigned8", 9, func() { active.unsigned8(codes, x, words) }, nil},
+		{"FromSigned8", 5, func() { active.fromSigned8(d, codes) }, nil},
+		{"FromUnsigned8", 5, func() { active.fromUnsigned8(d, codes) }, nil},
 		{"F32FromF16", 6, func() { F32FromF16(d, bits) }, nil},
 	}
 }

@@ -22,6 +22,7 @@ type kernels struct {
 	axpy func(dst, x []float32, s float32)
 
 	sum, sumSquares, maxOf func(x []float32) float32
+	maxAbsOf               func(x []float32) float32
 	dot                    func(a, b []float32) float32
 	sumSquaresFrom         func(x []float32, shift float32) float32
 	dotFrom                func(a, b, x []float32, shift float32) float32
@@ -38,6 +39,11 @@ type kernels struct {
 
 	bf16FromF32, f16FromF32 func(dst []uint16, x []float32)
 	f32FromBF16, f32FromF16 func(dst []float32, x []uint16)
+
+	// Of small moments, see there: words decide which way is rounded.
+	bf16Low, bf16High          func(dst []uint16, x []float32, words []uint32)
+	signed8, unsigned8         func(dst []uint8, x []float32, words []uint32)
+	fromSigned8, fromUnsigned8 func(dst []float32, x []uint8)
 }
 
 // complete adds the sums that are taken in pairs, one after the other, where an

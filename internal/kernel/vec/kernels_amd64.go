@@ -21,6 +21,16 @@ func available() []kernels {
 // storeFence waits until stores that bypassed the caches are visible to other threads.
 func storeFence()
 
+// wholeDrawn is whole for kernels that round by random words.
+func wholeDrawn[D any](blocks, rest func(dst []D, x []float32, words []uint32)) func(dst []D,
+	x []float32, words []uint32) {
+	return func(dst []D, x []float32, words []uint32) {
+		n := len(dst) &^ 31
+		blocks(dst[:n], x[:n], words[:n])
+		rest(dst[n:], x[n:], words[n:])
+	}
+}
+
 // whole makes a kernel of one that processes only blocks of 32 elements, and one
 // for the rest.
 func whole[D, S any](blocks, rest func(dst []D, x []S)) func(dst []D, x []S) {

@@ -32,7 +32,7 @@ func portable() kernels {
 
 		axpy: axpyGo,
 
-		sum: sumGo, sumSquares: sumSquaresGo, maxOf: maxOfGo,
+		sum: sumGo, sumSquares: sumSquaresGo, maxOf: maxOfGo, maxAbsOf: maxAbsOfGo,
 		dot: dotGo, sumSquaresFrom: sumSquaresFromGo, dotFrom: dotFromGo,
 		expSum: expSumGo, sumExp: sumExpGo,
 
@@ -42,6 +42,10 @@ func portable() kernels {
 
 		bf16FromF32: each(bf16FromF32), f32FromBF16: each(f32FromBF16),
 		f16FromF32: each(f16FromF32), f32FromF16: each(f32FromF16),
+
+		bf16Low: drawn(bf16Low), bf16High: drawn(bf16High),
+		signed8: drawn(signed8), unsigned8: drawn(unsigned8),
+		fromSigned8: each(fromSigned8), fromUnsigned8: each(fromUnsigned8),
 	})
 }
 
@@ -211,6 +215,14 @@ func maxOfGo(x []float32) float32 {
 	}
 	for i, v := range x {
 		l[i%len(l)] = max32(v, l[i%len(l)])
+	}
+	return l.fold(max32)
+}
+
+func maxAbsOfGo(x []float32) float32 {
+	var l lanes
+	for i, v := range x {
+		l[i%len(l)] = max32(abs32(v), l[i%len(l)])
 	}
 	return l.fold(max32)
 }

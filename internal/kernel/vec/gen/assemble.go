@@ -39,6 +39,9 @@ func (a *assembler) section(code []instr) {
 		case "storeHalf":
 			a.line("VMOVUPS", fmt.Sprintf("X%d", in.args[0].reg), in.mem)
 			a.release(i, in.args...)
+		case "storeQuarter":
+			a.line("VMOVQ", fmt.Sprintf("X%d", in.args[0].reg), in.mem)
+			a.release(i, in.args...)
 		default:
 			a.plain(in, i)
 		}

@@ -37,7 +37,7 @@ const none = -1
 // An instr is a machine instruction, or a pseudo-instruction of the assembler:
 // VFMADD and VFNMADD (the addressing form depends on which operand dies), set (assign
 // a pinned value), load (a constant into a register), storeHalf
-// (the low 128 bits) and VPTERNLOGD, which overwrites an operand.
+// (the low 128 bits), storeQuarter (the low 64) and VPTERNLOGD, which overwrites an operand.
 type instr struct {
 	op   string
 	imm  string

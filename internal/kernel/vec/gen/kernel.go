@@ -41,13 +41,13 @@ func (k *kernel) distant() *kernel {
 // A param is a parameter of the Go function.
 type param struct {
 	name string
-	kind string // f32s, u32s, u16s (slices), f32, u32, u64
+	kind string // f32s, u32s, u16s, u8s (slices), f32, u32, u64
 }
 
 // goType and size describe a parameter to Go.
 func (p param) goType() string {
 	return map[string]string{
-		"f32s": "[]float32", "u32s": "[]uint32", "u16s": "[]uint16",
+		"f32s": "[]float32", "u32s": "[]uint32", "u16s": "[]uint16", "u8s": "[]uint8",
 		"f32": "float32", "u32": "uint32", "u64": "uint64",
 	}[p.kind]
 }
@@ -66,7 +66,10 @@ func (p param) size() int {
 
 // elem is the size of a slice's elements in bytes.
 func (p param) elem() int {
-	if p.kind == "u16s" {
+	switch p.kind {
+	case "u8s":
+		return 1
+	case "u16s":
 		return 2
 	}
 	return 4

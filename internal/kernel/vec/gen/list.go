@@ -12,6 +12,7 @@ func kernels(set isa) []*kernel {
 	ks = append(ks, optimizers()...)
 	ks = append(ks, random()...)
 	ks = append(ks, conversions()...)
+	ks = append(ks, moments()...)
 	for _, k := range ks {
 		k.vecs, k.weave = max(k.vecs, 1), max(k.weave, 1)
 		if k.twin {
@@ -104,6 +105,10 @@ func reductions() []*kernel {
 			name: "maxOf", params: params("f32s",
 				"x"), combine: (*builder).max, initial: signBit | infinity,
 			step: func(b *builder, acc, _ *value) *value { return b.max(b.load("x"), acc) },
+		}.kernel(),
+		reduction{
+			name: "maxAbsOf", params: params("f32s", "x"), combine: (*builder).max,
+			step: func(b *builder, acc, _ *value) *value { return b.max(b.abs(b.load("x")), acc) },
 		}.kernel(),
 		reduction{
 			name: "dot", params: params("f32s", "a", "b"), combine: (*builder).add, ahead: true,

@@ -96,7 +96,11 @@ func declarations(set isa) string {
 			strings.Join(params, ", "), result)
 		f := k.name + set.suffix
 		if k.whole && !set.masks {
-			f = fmt.Sprintf("whole(%s, each(%s))", f, k.name)
+			wrap := "whole(%s, each(%s))"
+			if len(k.params) > 2 {
+				wrap = "wholeDrawn(%s, drawn(%s))"
+			}
+			f = fmt.Sprintf(wrap, f, k.name)
 		}
 		switch line := fmt.Sprintf("%s: %s,\n", strings.TrimSuffix(k.name, "Far"), f); {
 		case k.far:
