@@ -105,6 +105,8 @@ func exactUpdates() {
 	cuda.Exact[lion](nil)
 	cuda.Exact[adam](nil)
 	cuda.Exact[adamW](nil)
+	cuda.Exact[adamW16](nil)
+	cuda.Exact[adamW8](nil)
 	cuda.Exact[adafactor](nil)
 	cuda.Exact(func(o every) bool { // else there is no kernel, and every plan has it on the host
 		_, gated := o.Op.(gatedUpdate)

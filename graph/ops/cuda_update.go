@@ -77,6 +77,25 @@ func (o adam) decaying(c *cuda.Call, gate opening, decay float32) ([]cuda.Comman
 		c.In[5], n, o.Beta1, o.Beta2, o.Eps, decay)...))
 }
 
+func (o adamW16) update(c *cuda.Call, gate opening) ([]cuda.Command, error) {
+	n := elems(c.In[0])
+	return only(overElements("adam_bf16", n, o.args(c, gate)...))
+}
+
+func (o adamW8) update(c *cuda.Call, gate opening) ([]cuda.Command, error) {
+	n := elems(c.In[0])
+	return only(overElements("adam_8bit", n, o.args(c, gate)...))
+}
+
+// args are those of the kernels of small moments.
+func (o smallAdamW) args(c *cuda.Call, gate opening) []any {
+	list := o.Win.walk().args(gate.args()...)
+	for _, operand := range c.In {
+		list = append(list, operand)
+	}
+	return append(list, elems(c.In[0]), o.Beta1, o.Beta2, o.Eps, o.Decay, o.Salt)
+}
+
 func accumulateCUDA(_ accumulate, c *cuda.Call) ([]cuda.Command, error) {
 	n := elems(c.In[0])
 	return only(overElements("accumulate", n, always().args(c.In[0], c.In[1], n)...))
@@ -104,6 +123,8 @@ func init() {
 	cuda.Register(updateCUDA[lion], nil)
 	cuda.Register(updateCUDA[adam], nil)
 	cuda.Register(updateCUDA[adamW], nil)
+	cuda.Register(updateCUDA[adamW16], nil)
+	cuda.Register(updateCUDA[adamW8], nil)
 	cuda.Register(everyCUDA, everyScratch)
 	cuda.Register(accumulateCUDA, nil)
 	cuda.Register(accumulateUntilCUDA, nil)

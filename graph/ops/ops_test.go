@@ -32,6 +32,8 @@ func (s Sample) operands(seed uint64) []tensor.View {
 			fill(rng, v.U8())
 		case fill != nil && t.DType == graph.I32:
 			fill(rng, v.I32())
+		case fill != nil && t.DType == graph.BF16:
+			fill(rng, v.U16())
 		case t.DType == graph.F32:
 			for k := range v.F32() {
 				v.F32()[k] = float32(rng.NormFloat64())

@@ -28,8 +28,17 @@ type training struct {
 
 const rate = 0.1
 
-// run returns the parameter and the state after the last step.
-func (tr training) run(t testing.TB, threads *pool.Pool) [][]float32 {
+// run returns the parameter and the state, of f32, after the last step.
+func (tr training) run(t testing.TB, threads *pool.Pool) (out [][]float32) {
+	t.Helper()
+	for _, v := range tr.views(t, threads) {
+		out = append(out, v.F32())
+	}
+	return out
+}
+
+// views returns the parameter and the state after the last step.
+func (tr training) views(t testing.TB, threads *pool.Pool) []tensor.View {
 	t.Helper()
 	b := newBench(t)
 	w := b.variable(tr.w, tr.sizes...)
@@ -52,9 +61,9 @@ func (tr training) run(t testing.TB, threads *pool.Pool) [][]float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := [][]float32{m.Value(w).F32()}
+	out := []tensor.View{m.Value(w)}
 	for _, v := range state {
-		out = append(out, m.Value(v).F32())
+		out = append(out, m.Value(v))
 	}
 	return out
 }

@@ -25,7 +25,7 @@ func (b *wide) gate() []ops.Gate {
 func (b *wide) update(w, dw graph.Value) []graph.NodeID {
 	t, gate := w.Type(), b.gate()
 	one := func(n *graph.Node) []graph.NodeID { return []graph.NodeID{n.ID} }
-	switch b.pick(10) {
+	switch b.pick(12) {
 	case 0:
 		return one(ops.Momentum(w, b.state(w, "m", t), dw, b.lr, 0.9, gate...))
 	case 1:
@@ -49,6 +49,12 @@ func (b *wide) update(w, dw graph.Value) []graph.NodeID {
 		return b.accumulated(w, dw)
 	case 7, 8:
 		return b.composed(w, dw)
+	case 9, 10:
+		var states []graph.Value
+		for i, s := range ops.SmallAdamState(t, []graph.DType{graph.U8, graph.BF16}[b.pick(2)]) {
+			states = append(states, b.state(w, fmt.Sprint("s", i), s))
+		}
+		return one(ops.SmallAdamW(w, states, dw, b.lr, b.step, 0.9, 0.99, 1e-8, 0.1, gate...))
 	}
 	return one(ops.SGD(w, dw, b.lr, gate...))
 }

@@ -31,23 +31,106 @@ extern "C" __global__ void lion(Gate gate, float *w, float *m, const float *g, c
 	}
 }
 // decay is that of AdamW, 0 for Adam.
-extern "C" __global__ void __launch_bounds__(256) adam(Gate gate, float *w, float *m, float *v,
-	const float *g, const float *lr, const float *step, i64 n, float beta1, float beta2,
-	float eps, float decay) {
-	__shared__ float factor[2];
-	if (!gate.open()) return;
-	if (threadIdx.x < 2) { // side by side, by the same instructions
-		double left = (float)(1 - pow64(threadIdx.x ? beta2 : beta1, *step));
-		factor[threadIdx.x] = (float)(threadIdx.x ? 1 / sqrt(left) : -(double)*lr / left);
+struct Adam {
+	float beta1, beta2, eps, decay;
+};
+// What a step of Adam is for all elements alike. All threads of a block take part.
+struct AdamStep {
+	float beta1, beta2, left1, left2, eps, rate, root, keep;
+	__device__ AdamStep(const Adam &a, const float *lr, const float *step) {
+		__shared__ float factor[2];
+		if (threadIdx.x < 2) { // side by side, by the same instructions
+			double left = (float)(1 - pow64(threadIdx.x ? a.beta2 : a.beta1, *step));
+			factor[threadIdx.x] = (float)(threadIdx.x ? 1 / sqrt(left) : -(double)*lr / left);
+		}
+		__syncthreads();
+		beta1 = a.beta1, beta2 = a.beta2, eps = a.eps, rate = factor[0], root = factor[1];
+		left1 = (float)(1 - (double)beta1), left2 = (float)(1 - (double)beta2);
+		keep = a.decay == 0 ? 1 : 1 - *lr * a.decay;
 	}
-	__syncthreads();
-	float rate = factor[0], root = factor[1];
-	float left1 = (float)(1 - (double)beta1), left2 = (float)(1 - (double)beta2);
-	float keep = 1 - *lr * decay;
+	__device__ __forceinline__ float next(float w, float &m, float &v, float g) const {
+		m = fmaf(beta1, m, left1 * g);
+		v = fmaf(beta2, v, left2 * g * g);
+		return fmaf(rate, m / fmaf(sqrtf(v), root, eps), w * keep);
+	}
+};
+extern "C" __global__ void __launch_bounds__(256) adam(Gate gate, float *w, float *m, float *v,
+	const float *g, const float *lr, const float *step, i64 n, Adam config) {
+	if (!gate.open()) return;
+	AdamStep s(config, lr, step);
+	EACH(i, n) w[i] = s.next(w[i], m[i], v[i], g[i]);
+}
+
+// Moments in few bits, rounded by the random words of their places: in a window, those that they
+// have in the whole.
+__device__ __forceinline__ u64 moment_key(const float *step, u64 salt) {
+	return scramble(scramble((u64)*step) ^ salt);
+}
+__device__ __forceinline__ u32 moment_word(const Walk &window, u64 key, i64 i) {
+	i64 at[1] = {i};
+	if (window.rank) places(window, i, at, 1);
+	return philox_word(key, at[0]);
+}
+__device__ __forceinline__ u16 drawn16(float x, u32 random) {
+	u32 u = __float_as_uint(x);
+	return (u16)(is_nan(x) ? u >> 16 | 0x40 : (u + random) >> 16);
+}
+extern "C" __global__ void __launch_bounds__(256) adam_bf16(PARAM Walk window, Gate gate, float *w,
+	u16 *m, u16 *v, const float *g, const float *lr, const float *step, i64 n, Adam config,
+	u64 salt) {
+	if (!gate.open()) return;
+	AdamStep s(config, lr, step);
+	u64 key = moment_key(step, salt);
 	EACH(i, n) {
-		float mi = m[i] = fmaf(beta1, m[i], left1 * g[i]);
-		float vi = v[i] = fmaf(beta2, v[i], left2 * g[i] * g[i]);
-		w[i] = fmaf(rate, mi / fmaf(sqrtf(vi), root, eps), decay == 0 ? w[i] : w[i] * keep);
+		float mi = from_bf16(m[i]), vi = from_bf16(v[i]);
+		w[i] = s.next(w[i], mi, vi, g[i]);
+		u32 word = moment_word(window, key, i);
+		m[i] = drawn16(mi, word & 0xffff), v[i] = drawn16(vi, word >> 16);
+	}
+}
+// The scale of a block of moments of 8 bits, whose largest has the highest of so many octaves.
+struct Scale {
+	u32 exponent;
+	bool finite;
+	__device__ Scale(float largest, u32 octaves) {
+		u32 bits = __float_as_uint(largest), e = (bits + (1 << 20)) >> 23;
+		finite = bits < 0x7f800000;
+		exponent = (e < 40 ? 40 : e) - octaves;
+	}
+	__device__ float value() const { return __uint_as_float(finite ? exponent << 23 : 0x7fc00000); }
+	// The 3 bits behind the point, and those before it, of a number in steps of the scale.
+	__device__ u32 code(float x, u32 random, u32 least, u32 most) const {
+		if (!finite) return 0;
+		u32 c = (__float_as_uint(x * __uint_as_float((254 - exponent) << 23) + 1) + random -
+			0x3f800000) >> 20;
+		return c < least ? least : c > most ? most : c;
+	}
+};
+__device__ __forceinline__ float eighth(u32 code) {
+	return __uint_as_float((code << 20) + 0x3f800000) - 1;
+}
+// A block of threads has a block of 256 moments.
+extern "C" __global__ void __launch_bounds__(256) adam_8bit(PARAM Walk window, Gate gate, float *w,
+	u8 *m, float *m_scale, u8 *v, float *v_scale, const float *g, const float *lr,
+	const float *step, i64 n, Adam config, u64 salt) {
+	if (!gate.open()) return;
+	AdamStep s(config, lr, step);
+	Team t = team(1);
+	u64 key = moment_key(step, salt);
+	for (i64 b = t.first; b * 256 < n; b += t.step) {
+		i64 i = b * 256 + t.lane;
+		float mi = 0, vi = 0;
+		if (i < n) {
+			mi = eighth(m[i] & 127) * m_scale[b], vi = eighth(v[i]) * v_scale[b];
+			if (m[i] & 128) mi = -mi;
+			w[i] = s.next(w[i], mi, vi, g[i]);
+		}
+		Scale sm(max_of(t, fabsf(mi)), 15), sv(max_of(t, vi), 31);
+		if (t.lane == 0) m_scale[b] = sm.value(), v_scale[b] = sv.value();
+		if (i >= n) continue;
+		u32 word = moment_word(window, key, i), sign = __float_as_uint(mi) >> 31 << 7;
+		m[i] = (u8)(sm.code(fabsf(mi), word << 16 >> 12, 0, 127) | (sm.finite ? sign : 0));
+		v[i] = (u8)sv.code(vi, word >> 16 << 4, 1, 255);
 	}
 }
 // The sum starts anew where a gate opens.
