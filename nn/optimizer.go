@@ -88,10 +88,48 @@ func (Momentum) Rate() Schedule { return Constant(0.01) }
 type Adam struct {
 	Betas []float32 // decay of the two moments; nil means 0.9 and 0.999
 	Eps   float32   // 0 means 1e-8
+	// Moments is in what they are kept: F32, which 0 means, BF16, or U8 with a scale for 256 of
+	// them, as [ops.SmallAdamW] has it. Those of parameters of less than 4096 elements stay F32.
+	Moments graph.DType
+}
+
+// smallFrom is the least number of elements of a parameter whose moments are small, bitsandbytes'
+// number: of biases and norms they are few bytes, and matter most.
+const smallFrom = 4096
+
+// small makes the update of a parameter with moments of few bits; ok is false if it has none.
+func (o Adam) small(u Update, decay float32) (list []*graph.Node, ok bool) {
+	switch w := u.Parameter; {
+	case o.Moments == 0 || o.Moments == graph.F32:
+		return nil, false
+	case o.Moments != graph.BF16 && o.Moments != graph.U8:
+		w.Graph().Fail(errorf("moments of Adam in %s: want f32, bf16 or u8", o.Moments))
+		return nil, true
+	case u.Fine:
+		w.Graph().Fail(errorf("the fine form has no moments of Adam in %s: want f32", o.Moments))
+		return nil, true
+	case w.Type().Elems() < smallFrom:
+		return nil, false
+	}
+	var state []graph.Value
+	types := ops.SmallAdamState(u.Parameter.Type(), o.Moments)
+	for i, t := range types {
+		name := [...]string{"first", "second"}[i*2/len(types)]
+		if len(types) == 4 && i%2 == 1 {
+			name += "-scales"
+		}
+		state = append(state, u.State(name, t))
+	}
+	beta1, beta2 := betas(u, o.Betas)
+	return []*graph.Node{ops.SmallAdamW(u.Parameter, state, u.Gradient, u.Rate, u.Step, beta1,
+		beta2, orDefault(o.Eps, 1e-8), decay, u.Gate)}, true
 }
 
 // Update is the update of a parameter.
 func (o Adam) Update(u Update) []*graph.Node {
+	if list, ok := o.small(u, 0); ok {
+		return list
+	}
 	first, second := u.State("first", u.Parameter.Type()), u.State("second", u.Parameter.Type())
 	beta1, beta2 := betas(u, o.Betas)
 	eps := orDefault(o.Eps, 1e-8)
@@ -112,13 +150,18 @@ type AdamW struct {
 	Eps   float32   // 0 means 1e-8
 	Decay float32   // of weights, times the learning rate; 0 means 0.01
 	// Exempt says which parameters do not decay; nil: none is exempt. See [Vectors].
-	Exempt func(parameter graph.Value) bool
+	Exempt  func(parameter graph.Value) bool
+	Moments graph.DType // in what they are kept: see [Adam]
 }
 
 // Update is the update of a parameter.
 func (o AdamW) Update(u Update) []*graph.Node {
+	adam := Adam{Betas: o.Betas, Eps: o.Eps, Moments: o.Moments}
 	if o.Exempt != nil && o.Exempt(u.Parameter) {
-		return Adam{Betas: o.Betas, Eps: o.Eps}.Update(u)
+		return adam.Update(u)
+	}
+	if list, ok := adam.small(u, orDefault(o.Decay, 0.01)); ok {
+		return list
 	}
 	first, second := u.State("first", u.Parameter.Type()), u.State("second", u.Parameter.Type())
 	beta1, beta2 := betas(u, o.Betas)
