@@ -392,5 +392,6 @@ func misnamed(err error) error {
 // The choices of flags are what some flags take; nothing is the default.
 const (
 	rateForms      = ",constant,linear,cosine,inverse-sqrt,step"
-	optimizerNames = ",sgd,momentum,adam,adamw,lion,muon,adafactor"
+	optimizerNames = ",sgd,momentum,adam,adam-bf16,adam-8bit,adamw,adamw-bf16,adamw-8bit," +
+		"lion,muon,adafactor"
 )

@@ -83,8 +83,8 @@ const flagTexts = `
     moe, transformer, gpt, lstm-lm, deepspeech: share of units that are left out in
     training, from 0, below 1 (default: the size's).
 --optimizer
-    sgd, momentum, adam, adamw, lion, muon or adafactor, with its own learning rate
-    unless --lr is given (default: the model's).
+    sgd, momentum, adam, adamw, these two with -bf16 or -8bit for small states, lion, muon
+    or adafactor, with its own learning rate unless --lr is given (default: the model's).
 --clip
     Scale the gradients of an update down so that their norm is no more (default: the
     model's, which is mostly none).

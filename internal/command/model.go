@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/nn"
 	"github.com/gomem/gomem/planner"
@@ -169,8 +170,16 @@ func (f modelFlags) optimizer() nn.Optimizer {
 		return nn.Momentum{Mu: 0.9}
 	case "adam":
 		return nn.Adam{}
+	case "adam-bf16":
+		return nn.Adam{Moments: graph.BF16}
+	case "adam-8bit":
+		return nn.Adam{Moments: graph.U8}
 	case "adamw":
 		return nn.AdamW{Exempt: nn.Vectors}
+	case "adamw-bf16":
+		return nn.AdamW{Exempt: nn.Vectors, Moments: graph.BF16}
+	case "adamw-8bit":
+		return nn.AdamW{Exempt: nn.Vectors, Moments: graph.U8}
 	case "lion":
 		return nn.Lion{Exempt: nn.Vectors}
 	case "muon":

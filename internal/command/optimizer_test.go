@@ -1,6 +1,9 @@
 package command
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -37,5 +40,34 @@ func TestOptimizers(t *testing.T) {
 		if o.status != exitUsage || !strings.Contains(o.stderr, says) {
 			t.Errorf("%s: %+v", flags, o)
 		}
+	}
+}
+
+// TestSmallMomentsResume: a run with moments of few bits that is saved and resumed ends with the
+// bytes of one that is not interrupted, and its checkpoint is smaller.
+func TestSmallMomentsResume(t *testing.T) {
+	inDir(t)
+	sizes := map[string]int64{}
+	for _, name := range []string{"adamw", "adamw-bf16", "adamw-8bit"} {
+		args := append(append([]string{}, tiny...), "--bleu", "0", "--schedule", "constant",
+			"--optimizer", name, "--clip", "0.5", "--policy", "thesis", "--save")
+		succeed(t, append(args, name+"-half", "--steps", "2")...)
+		succeed(t, append(args, name+"-both", "--steps", "4", "--resume", name+"-half")...)
+		succeed(t, append(args, name+"-whole", "--steps", "4")...)
+		var files [2][]byte
+		for i, dir := range []string{name + "-both", name + "-whole"} {
+			var err error
+			file := filepath.Join(dir, "step-00000004.safetensors")
+			if files[i], err = os.ReadFile(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(files[0], files[1]) {
+			t.Errorf("%s: a run that was resumed ends with other bytes", name)
+		}
+		sizes[name] = int64(len(files[0]))
+	}
+	if sizes["adamw-bf16"] >= sizes["adamw"] || sizes["adamw-8bit"] >= sizes["adamw-bf16"] {
+		t.Errorf("checkpoints of %v bytes", sizes)
 	}
 }
