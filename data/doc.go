@@ -55,7 +55,8 @@
 // that looks at classes of characters, keeps endings such as 's apart and gives a
 // word the space before it. It can be saved as a tokenizer.json, the format of the
 // Hugging Face libraries, and those of GPT-2, LLaMA 3, Qwen 2 and SmolLM can be read: with
-// their added tokens, splits one after the other, spaces put before texts, and forms that
+// their added tokens, splits one after the other, by strings and by such regular expressions
+// as Go's or GPT-2's, spaces put before texts, and forms that
 // text is brought into (NFC and its like). A part that is of another kind is refused by its
 // name. Chunks have no greatest length there; long ones are encoded with a heap of the
 // merges that are possible, in time n·log n. Which tokens end a text the format does not

@@ -1,6 +1,11 @@
 package data
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // endings are the names of tokens that end a text, by what comes first.
 var endings = [...]string{"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>",
@@ -27,7 +32,7 @@ func (t *Tokenizer) index() {
 		if a.Normalized {
 			in = &f.inFormed
 		}
-		in.add(f.text(a), a.ID)
+		in.add(f.text(a), a)
 	}
 	if f.Model.IgnoreMerges {
 		f.whole = map[string]int32{}
@@ -39,53 +44,89 @@ func (t *Tokenizer) index() {
 
 // names are those of added tokens, as they stand in text.
 type names struct {
-	all   []name
-	first [256]bool // bytes that they begin with
+	by      map[string]addedToken
+	lengths []int     // that there are, the longest first
+	first   [256]bool // bytes that they begin with
 }
 
-type name struct {
-	text string
-	id   int32
-}
-
-func (n *names) add(text string, id int32) {
-	n.all = append(n.all, name{text, id})
-	n.first[text[0]] = true
+// add enters a name, the first of several that are the same.
+func (n *names) add(text string, a addedToken) {
+	if n.by == nil {
+		n.by = map[string]addedToken{}
+	}
+	if _, again := n.by[text]; again {
+		return
+	}
+	n.by[text], n.first[text[0]] = a, true
+	if !slices.Contains(n.lengths, len(text)) {
+		n.lengths = append(n.lengths, len(text))
+		slices.SortFunc(n.lengths, func(a, b int) int { return b - a })
+	}
 }
 
 // find is the first name in text, the longest of several that begin there: its place, its
-// length and its id. The place is the text's length if there is none.
-func (n *names) find(text string) (at, length int, id int32) {
-	for i := range len(text) {
-		if !n.first[text[i]] {
+// length and its token. The place is the text's length if there is none.
+func (n *names) find(text string) (at, length int, found addedToken) {
+	for at := range len(text) {
+		if !n.first[text[at]] {
 			continue
 		}
-		for _, a := range n.all {
-			if len(a.text) > length && strings.HasPrefix(text[i:], a.text) {
-				length, id = len(a.text), a.id
+		for _, length := range n.lengths {
+			if length > len(text)-at {
+				continue
+			}
+			if a, ok := n.by[text[at:at+length]]; ok {
+				return at, length, a
 			}
 		}
-		if length > 0 {
-			return i, length, id
-		}
 	}
-	return len(text), 0, 0
+	return len(text), 0, found
 }
 
 // around encodes text with names in it, and what is between these by piece.
 func (n *names) around(ids []int32, text string, limit int, where place,
 	piece func(ids []int32, text string, where place) []int32) []int32 {
-	for text != "" && len(ids) < limit {
-		at, length, id := n.find(text)
-		if at > 0 {
-			ids = piece(ids, text[:at], where)
+	done, read := 0, 0 // before which text is encoded, and has no further names
+	for done < len(text) && len(ids) < limit {
+		at, length, a := n.find(text[read:])
+		from, to := read+at, read+at+length
+		read = to
+		if a.SingleWord && (endsInWord(text[:from]) || beginsWord(text[to:])) {
+			continue
+		}
+		if a.LStrip {
+			from = max(done, len(strings.TrimRightFunc(text[:from], unicode.IsSpace)))
+		}
+		if a.RStrip {
+			to = len(text) - len(strings.TrimLeftFunc(text[to:], unicode.IsSpace))
+		}
+		if done < from {
+			ids = piece(ids, text[done:from], where)
 		}
 		if length > 0 && len(ids) < limit {
-			ids = append(ids, id)
+			ids = append(ids, a.ID)
 		}
-		text, where = text[at+length:], within
+		done, where = to, within
 	}
 	return ids
+}
+
+// endsInWord reports whether a word may go on behind text.
+func endsInWord(text string) bool {
+	r, _ := utf8.DecodeLastRuneInString(text)
+	return inWord(r)
+}
+
+// beginsWord reports whether a word may have begun before text.
+func beginsWord(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return inWord(r)
+}
+
+// inWord reports whether a character is one of a word's.
+func inWord(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc,
+		unicode.Other_Alphabetic, unicode.Join_Control)
 }
 
 // encodeFile is encode for tokenizers of a tokenizer.json: names of added tokens are found

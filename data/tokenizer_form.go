@@ -29,20 +29,6 @@ type normStep struct {
 	Content string     `json:"content"`
 }
 
-// pattern is what parts of a tokenizer.json look for: a string or a regular expression.
-type pattern struct {
-	String *string `json:"String"`
-	Regex  string  `json:"Regex"`
-}
-
-// is reports whether the pattern is a string, and which. It is not empty.
-func (p pattern) is() (string, bool) {
-	if p.String == nil {
-		return "", false
-	}
-	return *p.String, *p.String != ""
-}
-
 // normalizer finds out what form text is brought into.
 func (f *tokenizerFile) normalizer() error {
 	if absent(f.Normalizer) {

@@ -34,44 +34,6 @@ func (s stage) prepared(text string, at place) string {
 	return s.prefix + text
 }
 
-// behindMark cuts behind a string.
-type behindMark string
-
-func (m behindMark) next(text string) int {
-	if at := strings.Index(text, string(m)); at >= 0 {
-		return at + len(m)
-	}
-	return len(text)
-}
-
-// beforeMark cuts before a string.
-type beforeMark string
-
-func (m beforeMark) next(text string) int {
-	n := 0
-	if strings.HasPrefix(text, string(m)) {
-		n = len(m)
-	}
-	if at := strings.Index(text[n:], string(m)); at >= 0 {
-		return n + at
-	}
-	return len(text)
-}
-
-// aroundMark cuts before a string and behind it.
-type aroundMark string
-
-func (m aroundMark) next(text string) int {
-	switch at := strings.Index(text, string(m)); {
-	case at < 0:
-		return len(text)
-	case at == 0:
-		return len(m)
-	default:
-		return at
-	}
-}
-
 // preStep is a part of a pre_tokenizer.
 type preStep struct {
 	Type        string    `json:"type"`
@@ -106,8 +68,9 @@ func (f *tokenizerFile) cutting() (stages []stage, ofBytes bool, err error) {
 		ofBytes = step.Type == byteLevel
 		if !ok || ofBytes && i < len(all)-1 {
 			return nil, false, fmt.Errorf("pre_tokenizer %s: want ByteLevel as the last or none, "+
-				"and Digits, Metaspace, or a Split by a String or, Isolated, by the pattern of "+
-				"GPT-2, GPT-4 or Qwen 2", oneRow(f.PreTokenizer))
+				"and Digits, Metaspace, or a Split, Isolated or MergedWithNext or "+
+				"MergedWithPrevious, by a String or a Regex that looks ahead at most as GPT-2's "+
+				"does", oneRow(f.PreTokenizer))
 		}
 		stages = append(stages, s)
 	}
@@ -153,17 +116,15 @@ func (p preStep) stage() (s stage, ok bool) {
 
 // split is how a Split cuts text, if that is known.
 func (p preStep) split() (cutter, bool) {
-	if mark, ok := p.Pattern.is(); ok {
-		c := map[string]cutter{"Isolated": aroundMark(mark), "MergedWithNext": beforeMark(mark),
-			"MergedWithPrevious": behindMark(mark)}[p.Behavior]
-		return c, c != nil && !p.Invert
-	}
 	for c := range patterns {
-		if patterns[c] != "" && patterns[c] == p.Pattern.Regex {
-			return cut(c), p.Behavior == "Isolated" && !p.Invert
+		if patterns[c] != "" && patterns[c] == p.Pattern.Regex && p.Behavior == "Isolated" {
+			return cut(c), !p.Invert
 		}
 	}
-	return nil, false
+	m := p.Pattern.matcher()
+	c := map[string]cutter{"Isolated": isolated{m}, "MergedWithNext": cutBefore{m},
+		"MergedWithPrevious": cutBehind{m}}[p.Behavior]
+	return c, m != nil && c != nil && !p.Invert
 }
 
 // metaspace is what a Metaspace does, if that is known. Old files say add_prefix_space.
@@ -173,7 +134,8 @@ func (p preStep) metaspace() (s stage, ok bool) {
 	if odd || utf8.RuneCountInString(p.Replacement) != 1 {
 		return s, false
 	}
-	s = stage{spaces: p.Replacement, once: scheme == "first", cut: beforeMark(p.Replacement)}
+	s = stage{spaces: p.Replacement, once: scheme == "first",
+		cut: cutBefore{literal(p.Replacement)}}
 	if scheme != "never" {
 		s.prefix = p.Replacement
 	}

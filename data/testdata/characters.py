@@ -26,6 +26,7 @@ TEXTS = [
     "é漢é漢 漢\né\n", "ÿÿÿ ÿ the ÿ", "1234567 12x34 Ⅷ½²３４ 5", "<s>the</s> low",
     "the<s>low <s> low</s>", "</s>", " <s> ", "<unk>the<0x0A><0x41>",
     "x<extra>y <extra> <extra>", "the<e\u0301>low<é>",
+    " <|end|>\n the  <|end|><|end|> the,thethe \n",
     "\u00a0x\u2003y\u3000z", "don't===----......", "--\u2581-- == \u2581==",
 ]
 
@@ -89,6 +90,7 @@ LLAMA = {"normalizer": sequence("normalizers", PREPEND, TO_MARKS),
 GEMMA = {"normalizer": TO_MARKS, "pre_tokenizer": split(" ", "MergedWithPrevious"),
          "decoder": sequence("decoders", TO_SPACES, FALL, FUSE)}
 DIGITS = {"type": "Digits", "individual_digits": True}
+PHI = [{**token("<|end|>"), "rstrip": True}, {**token("the", special=False), "single_word": True}]
 MORE = [token("<extra>", special=False), token("<e\u0301>", True, False)]
 
 
@@ -103,6 +105,7 @@ CASES = {
     "llama 2, a new metaspace": spaced(LLAMA["decoder"], prepend_scheme="first", split=False),
     "gemma": GEMMA,
     "more names": {**LLAMA, "more": MORE},
+    "phi 3": {**LLAMA, "more": PHI},
     "nfc": {**LLAMA, "more": MORE,
             "normalizer": sequence("normalizers", NFC, PREPEND, TO_MARKS)},
     "marks before there is one": {**LLAMA, "normalizer": sequence(

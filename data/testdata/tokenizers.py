@@ -36,6 +36,7 @@ TEXTS = [
     "👩\u200d👩\u200d👧 low!?", "<|end|>low<|end|> <|end|>", "low<a>low <a> <<a>b <b",
     "x<e\u0301>y<é>",
     "-low --low\n-low", "\u1e9b\u0323 \uac00 \u1100\u1161", "\x00\x1f\x7f\u0085", "''''s''ll low's",
+    "low low_ low\u0301 \u0e44low low\u200d. (low) lo x x  x", "a <|end|> \n <a \u3000<|end|>  ",
 ]
 
 
@@ -57,9 +58,9 @@ def sequence(*parts):
     return {"type": "Sequence", "pretokenizers": list(parts)}
 
 
-def token(content, normalized=False):
+def token(content, normalized=False, **more):
     return {"content": content, "normalized": normalized, "special": not normalized,
-            "single_word": False, "lstrip": False, "rstrip": False}
+            "single_word": False, "lstrip": False, "rstrip": False, **more}
 
 
 ENDS = [token("<|end|>")]
@@ -97,6 +98,12 @@ CASES = {
         token("<<a", True), token("<a>"), token("a>b")]},
     "longest name": {"pre_tokenizer": level(space=True), "added_tokens": [
         token("<a"), token("<a>"), token("<|end|>", True)]},
+    "names that take spaces": {"pre_tokenizer": level(), "added_tokens": [
+        token("<|end|>", rstrip=True), token("<a", lstrip=True),
+        token(" -", True, lstrip=True, rstrip=True)]},
+    "names that are words": {"pre_tokenizer": level(space=True), "added_tokens": [
+        token("low", single_word=True), token("lo", True, single_word=True),
+        token("x", single_word=True, lstrip=True)]},
     "names in NFC": {"normalizer": NFC, "pre_tokenizer": level(), "added_tokens": [
         token("<e\u0301>"), token("f\u00e9", True), token("e\u0301 \u0958", True)]},
 }
@@ -106,7 +113,9 @@ def file(case):
     vocab = {LETTERS[b]: b for b in range(256)}
     for merge in MERGES:
         vocab.setdefault(merge.replace(" ", ""), len(vocab))
-    added = [{"id": len(vocab) + i, **a} for i, a in enumerate(case.get("added_tokens", ENDS))]
+    ids = dict(vocab)
+    added = [{"id": ids.setdefault(a["content"], len(ids)), **a}
+             for a in case.get("added_tokens", ENDS)]
     model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "",
              "end_of_word_suffix": "", "fuse_unk": False, "byte_fallback": False,
              **case.get("model", {}), "vocab": vocab, "merges": MERGES}
