@@ -98,7 +98,8 @@ func TestPacksAsGGUF(t *testing.T) {
 func weighted(x, y []float32) float64 {
 	var sum float64
 	for i := 0; i < len(x); i += 32 {
-		w := weights(x[i : i+32])
+		var w, wx [32]float64
+		weights(w[:], wx[:], x[i:i+32])
 		for j := range 32 {
 			e := float64(x[i+j]) - float64(y[i+j])
 			sum += float64(float64(w[j]*e) * e)

@@ -70,12 +70,7 @@ func largest(x []float32) float32 {
 }
 
 // abs is the magnitude of x.
-func abs(x float32) float32 {
-	if x < 0 {
-		return -x
-	}
-	return x
-}
+func abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 
 // invert is 1/x, and 0 where that is infinite or could be.
 func invert(x float32) float32 {

@@ -14,7 +14,7 @@ func packQ4K(dst []byte, src []float32) {
 		x, out := (*[super]float32)(src), (*[q4kBytes]byte)(dst)
 		var steps, floors [8]float32
 		for p := range 8 {
-			steps[p], floors[p] = fitAffine(x[32*p : 32*p+32])
+			steps[p], floors[p] = fitAffine((*[32]float32)(x[32*p:]))
 		}
 		stepCodes, d := sixBits(&steps)
 		floorCodes, m := sixBits(&floors)
@@ -22,12 +22,14 @@ func packQ4K(dst []byte, src []float32) {
 		putHalf(out[2:], m)
 		putSixBits((*[12]byte)(out[4:]), &stepCodes, &floorCodes)
 		clear(out[16:])
-		for i, v := range x {
-			p := i / 32
-			step := d * float32(stepCodes[p])
+		for p := range 8 {
+			inverse := invert(d * float32(stepCodes[p]))
 			floor := float32(m * float32(floorCodes[p]))
-			code := nearest(float32((v + floor) * invert(step)))
-			out[16+i/64*32+i%32] |= byte(min(max(code, 0), 15)) << (4 * (p & 1))
+			codes, shift := out[16+p/2*32:], 4*(p&1)
+			for i, v := range x[32*p : 32*p+32] {
+				code := nearest(float32((v + floor) * inverse))
+				codes[i] |= byte(min(max(code, 0), 15)) << shift
+			}
 		}
 	}
 }
@@ -39,8 +41,9 @@ func sixBits(x *[8]float32) (codes [8]byte, unit float32) {
 		most = max(most, v)
 	}
 	unit = throughHalf(most / 63)
+	inverse := invert(unit)
 	for i, v := range x {
-		codes[i] = byte(min(nearest(float32(v*invert(unit))), 63))
+		codes[i] = byte(min(nearest(float32(v*inverse)), 63))
 	}
 	return codes, unit
 }
@@ -86,7 +89,7 @@ func packQ6K(dst []byte, src []float32) {
 		x, out := (*[super]float32)(src), (*[q6kBytes]byte)(dst)
 		var steps [16]float32
 		for p := range steps {
-			steps[p] = fitLinear(x[16*p : 16*p+16])
+			steps[p] = fitLinear((*[16]float32)(x[16*p:]))
 		}
 		d := throughHalf(largest(steps[:]) / -128)
 		putHalf(out[208:], d)
