@@ -38,10 +38,15 @@ type Public struct {
 	Config    models.GPTConfig
 	Tokenizer *data.Tokenizer // nil if there is none
 	Notes     []string        // what was passed over, a line each
-	dir       string
-	wordless  error // why a file's own tokenizer is not taken
-	adapters  []*Adapter
-	tensors   map[string]publicTensor // by the parameter that they are
+
+	// Packed is told how many elements of all that are held in few bits are packed, while they
+	// are read; nil tells nobody.
+	Packed func(done, all int64)
+
+	dir      string
+	wordless error // why a file's own tokenizer is not taken
+	adapters []*Adapter
+	tensors  map[string]publicTensor // by the parameter that they are
 }
 
 // IsPublic reports whether there is a public checkpoint at path, rather than one of a
@@ -217,10 +222,11 @@ func (p *Public) load(s *gomem.Session, vars []graph.Value) (parts []gomem.Part,
 		return nil, err
 	}
 	formats := formatsOf(vars)
+	packed := p.packing(vars, formats)
 	in := map[string][]graph.Value{} // by file
 	for _, v := range vars {
 		if format := formats[v.Node]; format != "" {
-			if err := p.pack(s, v, format); err != nil {
+			if err := p.pack(s, v, format, packed); err != nil {
 				return nil, err
 			}
 			continue

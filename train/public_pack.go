@@ -34,9 +34,25 @@ func formatsOf(vars []graph.Value) map[*graph.Node]string {
 // packPiece is about how many elements are read at a time.
 const packPiece = 1 << 20
 
-// pack gives a variable in a format of few bits the value of the checkpoint, some rows at a time.
-// Rows that are in the format already are taken as they are.
-func (p *Public) pack(s *gomem.Session, v graph.Value, name string) error {
+// packing is what is told the elements that are packed of variables in few bits, some at a time.
+func (p *Public) packing(vars []graph.Value, formats map[*graph.Node]string) func(elements int) {
+	var done, all int64
+	for _, v := range vars {
+		if formats[v.Node] != "" {
+			all += int64(p.tensors[v.Node.Name].Type.Elems())
+		}
+	}
+	return func(elements int) {
+		if done += int64(elements); p.Packed != nil {
+			p.Packed(done, all)
+		}
+	}
+}
+
+// pack gives a variable in a format of few bits the value of the checkpoint, some rows at a time,
+// after each of which packed is told of their elements. Rows that are in the format already are
+// taken as they are.
+func (p *Public) pack(s *gomem.Session, v graph.Value, name string, packed func(int)) error {
 	t := p.tensors[v.Node.Name]
 	format, err := quant.Parse(name)
 	if err != nil {
@@ -48,14 +64,15 @@ func (p *Public) pack(s *gomem.Session, v graph.Value, name string) error {
 	}
 	defer closeRead(f)
 	out := tensor.New(v.Type())
-	if err := t.pack(f, format, out.Data); err != nil {
+	if err := t.pack(f, format, out.Data, packed); err != nil {
 		return &ErrCheckpoint{Path: t.file, Err: bare(err)}
 	}
 	return s.Set(v, out)
 }
 
-// pack writes the rows of a matrix in a format.
-func (t publicTensor) pack(f tensorFile, format quant.Format, out []byte) error {
+// pack writes the rows of a matrix in a format, some at a time, and then tells told of their
+// elements.
+func (t publicTensor) pack(f tensorFile, format quant.Format, out []byte, told func(int)) error {
 	rows, width := t.Type.Size(0), t.Type.Size(1)
 	size := len(out) / rows
 	piece := min(rows, max(1, packPiece/max(1, width)))
@@ -71,15 +88,15 @@ func (t publicTensor) pack(f tensorFile, format quant.Format, out []byte) error 
 		if err := t.readRows(f, raw, at); err != nil {
 			return err
 		}
-		if t.format() == format {
-			continue
+		if t.format() != format {
+			t.unpack(x, raw, n)
+			if bad, i := nonFinite(x); i >= 0 {
+				return fmt.Errorf("tensor %s has an element that is %v, which %s has not",
+					shownName(t.Name), bad, format)
+			}
+			packRows(format, packed, x.F32(), n)
 		}
-		t.unpack(x, raw, n)
-		if bad, i := nonFinite(x); i >= 0 {
-			return fmt.Errorf("tensor %s has an element that is %v, which %s has not",
-				shownName(t.Name), bad, format)
-		}
-		packRows(format, packed, x.F32(), n)
+		told(n * width)
 	}
 	return nil
 }

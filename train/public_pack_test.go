@@ -103,10 +103,20 @@ func storedLoss(t *testing.T, path, format string, o gomem.Options) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var packed, all int64
+	p.Packed = func(done, of int64) {
+		if done <= packed || done > of {
+			t.Errorf("%s: %d of %d elements are packed, %d before", format, done, of, packed)
+		}
+		packed, all = done, of
+	}
 	r, err := Evaluate(t.Context(), EvalOptions{Model: &e.Model, Executions: 1, Public: p,
 		Session: o, Loader: adaptedTextsOf(config.Vocab)})
 	if err != nil {
 		t.Fatalf("%s under %+v: %v", format, o, err)
+	}
+	if packed != all || (all > 0) != (format != "") {
+		t.Errorf("%s: at the end %d of %d elements are packed", format, packed, all)
 	}
 	for _, u := range r.Usage {
 		if u.Actual != u.Predicted {

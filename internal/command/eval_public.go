@@ -29,6 +29,7 @@ func (c *evalCmd) public(ctx context.Context, e *env, x checkpointed) error {
 	if err != nil {
 		return err
 	}
+	x.public.Packed = packing(e.stderr, x.Path)
 	result, err := train.Evaluate(ctx, train.EvalOptions{Model: &evaluation.Model, Executions: 1,
 		Loader: d.batches, Public: x.public, Session: session, Planned: planned.Planned,
 		Batches: c.batches(true), Scorer: scorerOf(d, 0)})

@@ -62,6 +62,9 @@ func continuation(_ context.Context, e *env, c *predictCmd, x checkpointed) (*ta
 	}
 	t := &task{graph: d.Graph, targets: predict.TextTargets(d), unit: "token"}
 	t.run = func(ctx context.Context, p *gomem.Planned, s gomem.Options, r *reply) error {
+		if x.public != nil {
+			x.public.Packed = packing(e.stderr, x.Path)
+		}
 		done := notice(e.stderr, "gomem: reading "+x.Path)
 		texts, err := predict.OpenTexts(p, s, d, x.weights())
 		done()

@@ -39,6 +39,22 @@ func reading(w io.Writer, spec string) func(files int) {
 	}
 }
 
+// packing reports on the packing of a checkpoint's weights in few bits, when it takes long, about
+// ten times at the most.
+func packing(w io.Writer, path string) func(done, all int64) {
+	var last time.Time
+	var said int64
+	return func(done, all int64) {
+		if last.IsZero() {
+			last = time.Now()
+		}
+		if time.Since(last) > patience && done-said >= all/10 {
+			last, said = time.Now(), done
+			fmt.Fprintf(w, "gomem: packing %s: %d%% of its weights\n", path, 100*done/all)
+		}
+	}
+}
+
 // notice prints a line if done is not called soon.
 func notice(w io.Writer, line string) (done func()) {
 	ended, stopped := make(chan struct{}), make(chan struct{})
