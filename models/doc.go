@@ -65,11 +65,13 @@
 // [ParsePublished] reads the config.json of a public checkpoint, and [GPTConfig.Role]
 // tells its tensors apart. LLaMA's blocks are those of several families: LLaMA, Mistral, Qwen 2
 // and Qwen 3, with biases, norms of heads, heads of another width, windows, and rotary positions
-// that are scaled for longer texts ([RotaryScaling]) as their files say. What would make another
-// network is refused by its name, what is known to change nothing is passed over, and of the rest
-// the reader is told. So are refused, among others, rotary positions that turn a part of a head,
-// windows in layers here and there, experts and quantized weights. Weights of 16 bits are
-// converted when they are read.
+// that are scaled for longer texts ([RotaryScaling]) as their files say; and Mixtral and Qwen 3's
+// mixtures, with experts in place of feed-forward sublayers, k of them for each token, whose
+// matrices are a variable each. What would make another network is refused by its name, what is
+// known to change nothing is passed over, and of the rest the reader is told. So are refused, among
+// others, rotary positions that turn a part of a head, windows in layers here and there, layers
+// without experts among others, experts that all tokens share, and quantized weights. Weights of
+// 16 bits are converted when they are read.
 //
 // # The others
 //

@@ -46,6 +46,11 @@ type GPTConfig struct {
 	Window     int  // the most tokens that one attends to, itself among them; 0: all before
 	WindowFrom int  // the first layer in which that is so
 
+	// Experts are in place of a feed-forward sublayer, Hidden units each, in families that have
+	// them; a token has PerToken of them, by gates that, Renorm, add up to 1.
+	Experts, PerToken int
+	Renorm            bool
+
 	Eps float32 // added to what norms divide by
 
 	Dropout  float32 // of embeddings, attention weights and residual branches
@@ -172,7 +177,7 @@ func (c GPTConfig) validateBlocks() error {
 // beyondGPT2 reports what only families of LlamaBlocks have.
 func (c GPTConfig) beyondGPT2() bool {
 	return c.Family != "" || c.HeadWidth != 0 || c.HeadNorms || c.QueryBias || c.OutputBias ||
-		c.HiddenBias || c.Window != 0 || c.Rotary != RotaryScaling{}
+		c.HiddenBias || c.Window != 0 || c.Experts != 0 || c.Rotary != RotaryScaling{}
 }
 
 // size is the width of a head.
@@ -198,7 +203,11 @@ func (c GPTConfig) Parameters() int64 {
 	if c.Untied {
 		table *= 2
 	}
-	layer := 2*d*queries + 2*d*keys + 3*d*h + 2*d
+	feedForward := 3 * d * h
+	if c.Experts > 0 {
+		feedForward = expertParameters(c)
+	}
+	layer := 2*d*queries + 2*d*keys + feedForward + 2*d
 	for has, n := range map[*bool]int64{&c.HeadNorms: 2 * size, &c.QueryBias: queries + 2*keys,
 		&c.OutputBias: d, &c.HiddenBias: 2*h + d} {
 		if *has {

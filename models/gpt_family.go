@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,6 +23,9 @@ type family struct {
 	biases        []string // of attention_bias and mlp_bias, those that are read
 	headNorms     bool
 	window        windowing
+	experts       *expertLayout // nil: none
+	sizes         [3]int        // layers, heads and width, unless they are 32, 32 and 4096
+	eps, base     float32       // of norms and of rotary positions, unless they are 1e-6 and 10000
 }
 
 // windowing is how a configuration says which layers attend to a window.
@@ -40,6 +44,12 @@ var families = map[string]family{
 		vocab: 32000, keyHeads: 8, length: 131072, window: allWindow},
 	"qwen2": {architectures: []string{"Qwen2ForCausalLM", "Qwen2Model"}, hidden: 22016,
 		vocab: 151936, keyHeads: 32, length: 32768, queryBias: true, window: someWindows},
+	"mixtral": {architectures: []string{"MixtralForCausalLM", "MixtralModel"}, vocab: 32000,
+		keyHeads: 8, length: 131072, window: allWindow, experts: mixtralExperts, eps: 1e-5,
+		base: 1e6},
+	"qwen3_moe": {architectures: []string{"Qwen3MoeForCausalLM", "Qwen3MoeModel"}, vocab: 151936,
+		keyHeads: 4, length: 32768, headNorms: true, biases: []string{"attention_bias"},
+		window: someWindows, experts: qwenExperts, sizes: [3]int{24, 32, 2048}},
 	"qwen3": {architectures: []string{"Qwen3ForCausalLM", "Qwen3Model"}, hidden: 22016,
 		vocab: 151936, keyHeads: 32, length: 32768, headWidth: 128, headNorms: true,
 		biases: []string{"attention_bias"}, window: someWindows},
@@ -80,7 +90,7 @@ func (c GPTConfig) fitsFamily() error {
 		return fmt.Errorf("family %s has no window, or none from layer %d on", c.familyOf(),
 			c.WindowFrom)
 	}
-	return nil
+	return fitsExperts(c, f)
 }
 
 // llama reads the configuration of a family.
@@ -92,11 +102,17 @@ func (m *members) llama(kind string) GPTConfig {
 		c.Family = kind
 	}
 	c.Layers, c.Heads, c.Width, c.Hidden, c.Vocab = 32, 32, 4096, f.hidden, f.vocab
-	c.Eps, c.HeadNorms, c.QueryBias = 1e-6, f.headNorms, f.queryBias
+	if f.sizes != [3]int{} {
+		c.Layers, c.Heads, c.Width = f.sizes[0], f.sizes[1], f.sizes[2]
+	}
+	c.Eps, c.HeadNorms, c.QueryBias = cmp.Or(f.eps, 1e-6), f.headNorms, f.queryBias
+	c.RotaryBase = cmp.Or(f.base, c.RotaryBase)
 	m.take(&c.Layers, "num_hidden_layers")
 	m.take(&c.Heads, "num_attention_heads")
 	m.take(&c.Width, "hidden_size")
-	m.take(&c.Hidden, "intermediate_size")
+	if m.experts(&c, f.experts); f.experts == nil {
+		m.take(&c.Hidden, "intermediate_size")
+	}
 	m.take(&c.Vocab, "vocab_size")
 	m.take(&c.Eps, "rms_norm_eps")
 	c.Positions = f.length

@@ -106,10 +106,10 @@ var (
 	everywhere = []demand{
 		{"quantization_config", nil}, {"compression_config", nil}, {"quantization", nil},
 		{"is_encoder_decoder", []string{"false"}}, {"add_cross_attention", []string{"false"}},
-		{"pruned_heads", []string{"{}"}}, {"num_experts", []string{"0"}},
-		{"num_local_experts", []string{"0"}},
+		{"pruned_heads", []string{"{}"}},
 	}
-	ofGPT2 = []demand{
+	ofDense = []demand{{"num_experts", []string{"0"}}, {"num_local_experts", []string{"0"}}}
+	ofGPT2  = []demand{
 		// all of them GELU by a hyperbolic tangent, in several spellings
 		{"activation_function", []string{`"gelu_new"`, `"gelu_fast"`, `"gelu_pytorch_tanh"`,
 			`"gelu_python_tanh"`, `"gelu_accurate"`}},
@@ -144,7 +144,7 @@ var idle = set(`model_type transformers_version torch_dtype dtype name_or_path
 	no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids num_return_sequences
 	output_scores return_dict_in_generate forced_bos_token_id forced_eos_token_id
 	remove_invalid_values exponential_decay_length_penalty suppress_tokens
-	begin_suppress_tokens`)
+	begin_suppress_tokens output_router_logits router_aux_loss_coef`)
 
 // set is the words of a text.
 func set(words string) map[string]bool {

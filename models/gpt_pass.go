@@ -201,8 +201,12 @@ func (p *gpt) block(c *nn.Ctx, layer int, x graph.Value) graph.Value {
 	y := p.norm(c.In(p.path("before")), x)
 	y = p.attend(attention, layer, y)
 	x = p.residual(attention, x, y)
-	hidden := c.In(p.path("hidden"))
 	y = p.norm(c.In(p.path("between")), x)
+	if e := p.experts(); e != nil {
+		at := c.In(e.place)
+		return p.residual(at, x, p.mixture(at, y, e))
+	}
+	hidden := c.In(p.path("hidden"))
 	return p.residual(hidden, x, p.feedForward(hidden, y))
 }
 

@@ -57,15 +57,15 @@ func (c GPTConfig) EmbeddingName() string {
 
 // Stored is how [GPT] holds the matrix of a parameter that is not trained, of so many rows of
 // elements: "" for f32, or a format of [ops.PackedType]. Embeddings, and the logits' matrix, have 6
-// bits where others have 4, as they are in the files of llama.cpp. Where a format's blocks do not
-// divide a row, q8_0 is taken, or f16.
+// bits where others have 4, and gates of experts stay f32, as they are in the files of llama.cpp.
+// Where a format's blocks do not divide a row, q8_0 is taken, or f16.
 func (c GPTConfig) Stored(parameter string, elements int) string {
 	f, err := quant.Parse(c.Store)
 	if err != nil {
 		return ""
 	}
 	last := parameter[strings.LastIndexByte(parameter, '/')+1:]
-	if last != "weight" {
+	if last != "weight" || strings.HasSuffix(parameter, "/gate/weight") {
 		return ""
 	}
 	table := parameter == c.EmbeddingName() || parameter == "lm_head/weight"
@@ -176,6 +176,10 @@ func (c GPTConfig) learns(name string) bool {
 			return false
 		}
 		name = name[:at[2]] + "N" + name[at[3]:]
+	}
+	if e := families[c.familyOf()].experts; e != nil && strings.HasPrefix(name, "layers.N.mlp.") ||
+		e != nil && strings.HasPrefix(name, "layers.N."+e.place) {
+		return learnsExpert(c, e, strings.TrimPrefix(name, "layers.N."))
 	}
 	return slices.Contains(learnt[c.Blocks], name) || c.learnsBeside(name)
 }

@@ -66,7 +66,8 @@ func with(config, more string) string {
 // and with their axes, and names map both ways.
 func TestPublicLayout(t *testing.T) {
 	for text, want := range map[string]map[string][]int{
-		configGPT2: publicGPT2, configLlama: publicLlama,
+		configGPT2: publicGPT2, configLlama: publicLlama, configMixtral: publicMixtral,
+		configQwenExperts: publicQwenExperts,
 	} {
 		c := parsed(t, text)
 		c.Layers, c.Length, c.Texts = 1, 16, 1
@@ -112,6 +113,14 @@ func TestPublicRoles(t *testing.T) {
 			"model.mtp.weight lm_head.bias model.layers.0.mlp.up_proj.weight_scale"},
 		{configLlama, Beside, "score.weight vision_tower.layers.0.weight h.0.ln_1.weight"},
 		{tied, Repeated, "lm_head.weight"},
+		{configMixtral, Strange, "layers.0.mlp.up_proj.weight " +
+			"model.layers.0.block_sparse_moe.experts.2.w1.weight " +
+			"model.layers.0.block_sparse_moe.experts.00.w1.weight " +
+			"model.layers.0.block_sparse_moe.experts.0.w4.weight " +
+			"model.layers.0.block_sparse_moe.experts.0.w1.bias " +
+			"model.layers.0.block_sparse_moe.0.w1.weight"},
+		{configQwenExperts, Strange, "model.layers.0.mlp.gate_proj.weight " +
+			"model.layers.0.mlp.shared_expert.up_proj.weight model.layers.0.mlp.gate.bias"},
 	} {
 		c := parsed(t, row.config)
 		for _, name := range strings.Fields(row.names) {
@@ -271,7 +280,10 @@ const configQwen = `{"model_type":"qwen2","use_sliding_window":true,"sliding_win
 
 // TestFamiliesAreWritten: what a family's configuration says is said again where it is written.
 func TestFamiliesAreWritten(t *testing.T) {
-	for _, text := range []string{configLlama, configQwen, `{"model_type":"mistral"}`,
+	for _, text := range []string{configLlama, configQwen, configMixtral,
+		configQwenExperts, `{"model_type":"mixtral"}`, `{"model_type":"qwen3_moe"}`,
+		`{"model_type":"qwen3_moe","norm_topk_prob":true,"num_local_experts":4,` +
+			`"num_experts_per_tok":4}`, `{"model_type":"mistral"}`,
 		`{"model_type":"mistral","sliding_window":null,"head_dim":64}`, `{"model_type":"qwen3"}`,
 		`{"model_type":"qwen3","attention_bias":true,"head_dim":null}`,
 		`{"model_type":"llama","attention_bias":true,"mlp_bias":true,"head_dim":6,` +
@@ -318,7 +330,7 @@ func TestPublicConfigRefuses(t *testing.T) {
 		{configLlama, `"model_type":"llama"`, `"model_type":"qwen3","mlp_bias":true`,
 			"mlp_bias is true"},
 		{configLlama, `"model_type":"llama"`, `"model_type":"gemma"`,
-			`model_type is "gemma": want gpt2, llama, mistral, qwen2 or qwen3`},
+			`model_type is "gemma": want gpt2, llama, mistral, mixtral, qwen2, qwen3 or qwen3_moe`},
 		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"type":"x"}`,
 			"rope_scaling.rope_type"},
 		{configLlama, `"rope_scaling":null`, `"rope_scaling":{"rope_type":"longrope"}`, "longrope"},
@@ -363,6 +375,19 @@ func TestPublicConfigRefuses(t *testing.T) {
 		{configLlama, `"vocab_size"`, `"layer_types":["sliding_attention"],"vocab_size"`,
 			"layer_types has"},
 		{configLlama, "LlamaForCausalLM", "LlamaForCausalLMEagle3", "architectures has"},
+		{configLlama, `"vocab_size"`, `"num_local_experts":8,"vocab_size"`,
+			"num_local_experts is 8: want 0"},
+		{configMixtral, `"num_local_experts":2`, `"num_local_experts":0`, "0 experts, 1 of them"},
+		{configMixtral, `"vocab_size"`, `"num_experts":3,"vocab_size"`,
+			"num_experts is 3 and num_local_experts is 2"},
+		{configMixtral, `"vocab_size"`, `"router_jitter_noise":0.1,"vocab_size"`,
+			"router_jitter_noise is 0.1: want 0"},
+		{configQwenExperts, `"num_experts_per_tok":2`, `"num_experts_per_tok":3`,
+			"2 experts, 3 of them"},
+		{configQwenExperts, `"vocab_size"`, `"decoder_sparse_step":2,"vocab_size"`,
+			"decoder_sparse_step is 2: want 1"},
+		{configQwenExperts, `"vocab_size"`, `"mlp_only_layers":[1],"vocab_size"`,
+			"mlp_only_layers is [1]: want []"},
 		{configLlama, `"vocab_size"`, `"head_dim":0,"vocab_size"`, "head_dim is 0"},
 		{configLlama, `"vocab_size"`, `"head_dim":7,"vocab_size"`, "heads have width 7"},
 		{configLlama, `"eos_token_id":[2,3]`, `"eos_token_id":"</s>"`, "eos_token_id is"},

@@ -22,10 +22,10 @@ type Published struct {
 const publicLength = 2048
 
 // ParsePublished reads the config.json of a public checkpoint of GPT-2, or of a family of LLaMA's
-// blocks: LLaMA, Mistral, Qwen 2 and Qwen 3. A member that is not there has the value that those
-// have by default (GPT2Config, LlamaConfig and so on of transformers 5.24); what is no number of
-// the network is that of size base. A network that [GPT] does not build is refused, on one line
-// that names the member.
+// blocks: LLaMA, Mistral, Mixtral, Qwen 2, Qwen 3 and its mixtures. A member that is not there has
+// the value that those have by default (GPT2Config, LlamaConfig and so on of transformers 5.24);
+// what is no number of the network is that of size base. A network that [GPT] does not build is
+// refused, on one line that names the member.
 func ParsePublished(text []byte) (Published, error) {
 	m := &members{}
 	if err := json.Unmarshal(text, &m.raw); err != nil {
@@ -85,6 +85,7 @@ func (m *members) gpt2() GPTConfig {
 		c.Hidden = hidden
 	}
 	m.demand("", ofGPT2)
+	m.demand("", ofDense)
 	return c
 }
 
@@ -147,6 +148,7 @@ type published struct {
 	Windows    *bool           `json:"use_sliding_window,omitempty"`
 	Layered    []string        `json:"layer_types,omitempty"`
 	Scaling    map[string]any  `json:"rope_parameters,omitempty"`
+	publishedExperts
 }
 
 // PublicConfig is the config.json of the network, with the ids that end a text.
@@ -189,6 +191,7 @@ func (c GPTConfig) publishLlama(p *published) {
 	if c.HiddenBias {
 		p.HiddenBias = &c.HiddenBias
 	}
+	p.publishedExperts = publishExperts(c, f.experts)
 	switch f.window {
 	case allWindow:
 		p.Window = nullable(c.Window)

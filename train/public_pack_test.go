@@ -27,6 +27,14 @@ func wide(t *testing.T) models.GPTConfig {
 	return c
 }
 
+// mixed is that with experts.
+func mixed(t *testing.T) models.GPTConfig {
+	t.Helper()
+	c := wide(t)
+	c.Family, c.HeadNorms, c.Experts, c.PerToken, c.Renorm = "qwen3_moe", true, 4, 2, true
+	return c
+}
+
 // publishWide writes a checkpoint of the network, of drawn numbers that a format has rounded.
 func publishWide(t *testing.T, dir string, c models.GPTConfig, rounded models.GPTConfig) {
 	t.Helper()
@@ -64,8 +72,11 @@ func publishWide(t *testing.T, dir string, c models.GPTConfig, rounded models.GP
 // TestStoredWeights: the loss with weights of few bits is that of the same numbers as f32, under
 // every policy and budget to the bit, and peaks are as predicted.
 func TestStoredWeights(t *testing.T) {
-	for _, f := range quant.All() {
+	for i, f := range append(quant.All(), quant.Q4_K, quant.BF16) {
 		c := wide(t)
+		if i >= len(quant.All()) {
+			c = mixed(t)
+		}
 		stored := c
 		stored.Store = f.String()
 		whole, rounded := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "rounded")
@@ -129,7 +140,12 @@ func storedLoss(t *testing.T, path, format string, o gomem.Options) float64 {
 // TestStoredWeightsLearnAsWhole: adapters beside weights of few bits learn what they do beside the
 // same numbers as f32, and what is merged has the numbers of the checkpoint.
 func TestStoredWeightsLearnAsWhole(t *testing.T) {
-	c := wide(t)
+	t.Run("dense", func(t *testing.T) { learnAsWhole(t, wide(t)) })
+	t.Run("experts", func(t *testing.T) { learnAsWhole(t, mixed(t)) })
+}
+
+func learnAsWhole(t *testing.T, c models.GPTConfig) {
+	t.Helper()
 	c.Clip, c.Training.Adapters = 0, &nn.Adapters{Rank: 4}
 	stored := c
 	stored.Store = "nf4"
@@ -175,17 +191,18 @@ func TestStoredWeightsLearnAsWhole(t *testing.T) {
 
 // TestStoredParameters: those in few bits count by their elements.
 func TestStoredParameters(t *testing.T) {
-	c := wide(t)
-	for _, format := range append(quant.All(), 0) {
-		if c.Store = ""; format != 0 {
-			c.Store = format.String()
-		}
-		m, err := models.GPT(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := ops.Parameters(m.Graph); got != c.Parameters() {
-			t.Errorf("%q: %d parameters, want %d", c.Store, got, c.Parameters())
+	for _, c := range []models.GPTConfig{wide(t), mixed(t)} {
+		for _, format := range append(quant.All(), 0) {
+			if c.Store = ""; format != 0 {
+				c.Store = format.String()
+			}
+			m, err := models.GPT(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ops.Parameters(m.Graph); got != c.Parameters() {
+				t.Errorf("%q: %d parameters, want %d", c.Store, got, c.Parameters())
+			}
 		}
 	}
 }

@@ -18,7 +18,7 @@ func HalvingOf(op graph.Op) Halving {
 	switch op.(type) {
 	case matMul, matMulBroadcast, matMulPart, matMulLike, conv2D, convInputGrad, convFilterGrad,
 		embedding, embeddingPart, expertMatMul,
-		expertJoin, expertOuter, groupedMatMul, groupedOuter, groupedMatMulPart,
+		expertJoin, expertJoinT, expertOuter, groupedMatMul, groupedOuter, groupedMatMulPart,
 		groupedOuterPart:
 		return Halving{true, every16}
 	case batchNorm, batchNormGrad, layerOverGrad,

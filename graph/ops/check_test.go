@@ -91,7 +91,7 @@ func TestRefusingKernelsCheckData(t *testing.T) {
 	made := map[string]bool{}
 	for _, name := range []string{"dispatch", "combine",
 		"expert-matmul", "expert-outer", "grouped-matmul", "grouped-outer", "gather-rows",
-		"sum-rows", "combine-rows", "spread-rows", "dot-rows"} {
+		"packed-expert", "sum-rows", "combine-rows", "spread-rows", "dot-rows"} {
 		made[name] = true
 	}
 	eachSample(t, func(t *testing.T, s Sample) {

@@ -28,11 +28,21 @@ func minusOne(o cuda.Operand) cuda.Command {
 }
 
 func routeCUDA(o route, c *cuda.Call) ([]cuda.Command, error) {
-	tokens := elems(c.In[0])
+	return routedBy(o, c, c.In[1].Addr, 2), nil
+}
+
+func routeChoicesCUDA(o routeChoices, c *cuda.Call) ([]cuda.Command, error) {
+	return routedBy(route(o), c, 0, c.In[0].Type.Size(1)), nil
+}
+
+// routedBy packs choices: first ones in operand 0 and second ones at an address, or, if that is 0,
+// all of them in operand 0, so many of each token.
+func routedBy(o route, c *cuda.Call, second uint64, each int) []cuda.Command {
+	n := elems(c.In[0])
 	return []cuda.Command{minusOne(c.Out[0]), minusOne(c.Out[1]),
-		launched("route_counts", o.Experts, c.Scratch, c.In[0], c.In[1], tokens, o.Experts),
-		launched("route", o.Experts, c.Out[0], c.Out[1], c.Out[2], c.Scratch, c.In[0], c.In[1],
-			tokens, o.Experts)}, nil
+		launched("route_counts", o.Experts, c.Scratch, c.In[0], second, n, o.Experts),
+		launched("route", o.Experts, c.Out[0], c.Out[1], c.Out[2], c.Scratch, c.In[0], second, n,
+			each, o.Experts)}
 }
 
 func positionsCUDA(o positions, c *cuda.Call) ([]cuda.Command, error) {
@@ -64,7 +74,8 @@ func gatherRowsCUDA(_ gatherRows, c *cuda.Call) ([]cuda.Command, error) {
 // choicesSummed adds up each token's packed rows, by its gates unless their address is 0.
 func choicesSummed(c *cuda.Call, gates uint64, inv cuda.Operand) ([]cuda.Command, error) {
 	tokens, n := lastRows(c.Out[0])
-	return only(overElements("sum_choices", tokens*n, c.Out[0], c.In[0], gates, inv, tokens, n))
+	return only(overElements("sum_choices", tokens*n, c.Out[0], c.In[0], gates, inv, tokens,
+		inv.Type.Size(1), n))
 }
 
 func sumRowsCUDA(_ sumRows, c *cuda.Call) ([]cuda.Command, error) {
@@ -77,14 +88,14 @@ func combineRowsCUDA(_ combineRows, c *cuda.Call) ([]cuda.Command, error) {
 
 func spreadRowsCUDA(_ spreadRows, c *cuda.Call) ([]cuda.Command, error) {
 	tokens, n := lastRows(c.In[0])
-	return only(overElements("spread_choices", 2*tokens*n, c.Out[0], c.In[0], c.In[1], c.In[2],
-		c.In[3], tokens, n))
+	return only(overElements("spread_choices", elems(c.Out[0]), c.Out[0], c.In[0], c.In[1],
+		c.In[2], c.In[3], tokens, c.In[1].Type.Size(1), n))
 }
 
 func dotRowsCUDA(_ dotRows, c *cuda.Call) ([]cuda.Command, error) {
 	tokens, n := lastRows(c.In[0])
-	return only(overRows("dot_choices", 2*tokens, n, c.Out[0], c.In[0], c.In[1], c.In[2], tokens,
-		n))
+	return only(overRows("dot_choices", elems(c.Out[0]), n, c.Out[0], c.In[0], c.In[1], c.In[2],
+		tokens, c.Out[0].Type.Size(1), n))
 }
 
 // groups is packed rows that are multiplied by the weights of experts, of which the offsets
@@ -154,6 +165,9 @@ func init() {
 	cuda.Register(top2CUDA, nil)
 	cuda.Register(top2WindowCUDA, nil)
 	cuda.Register(routeCUDA, func(o route, _, _ []tensor.Type) int64 {
+		return 4 * int64(o.Experts)
+	})
+	cuda.Register(routeChoicesCUDA, func(o routeChoices, _, _ []tensor.Type) int64 {
 		return 4 * int64(o.Experts)
 	})
 	cuda.Register(positionsCUDA, nil)

@@ -9,17 +9,21 @@ import (
 func rowBytes(t graph.Type) int { return int(t.Bytes()) / max(1, t.Size(0)) }
 
 func packedMatMulCUDA(o packedMatMul, c *cuda.Call) ([]cuda.Command, error) {
+	return o.launches(c.Out[0], c.In[0], c.In[1], 0), nil
+}
+
+// launches multiplies all rows of x, or those that are between two numbers at an address.
+func (o packedMatMul) launches(out, x, w cuda.Operand, between uint64) []cuda.Command {
 	const warps, group = threads / 32, 8 // rows of x by a warp or thread
-	x, w := c.In[0], c.In[1]
 	_, wide := o.sides(w.Type)
-	n, rows := elems(c.Out[0])/max(1, wide), w.Type.Size(0)
-	list := []any{c.Out[0], x, w, n, rows, o.Width, rowBytes(w.Type), int32(o.Format)}
+	n, rows := elems(out)/max(1, wide), w.Type.Size(0)
+	list := []any{out, x, w, between, n, rows, o.Width, rowBytes(w.Type), int32(o.Format)}
 	groups := (n + group - 1) / group
 	if o.Back {
 		blocks := (groups*o.Width + threads - 1) / threads
-		return only(launched("packed_product_back", blocks, list...))
+		return []cuda.Command{launched("packed_product_back", blocks, list...)}
 	}
-	return only(launched("packed_product", (groups*rows+warps-1)/warps, list...))
+	return []cuda.Command{launched("packed_product", (groups*rows+warps-1)/warps, list...)}
 }
 
 func packedEmbeddingCUDA(o packedEmbedding, c *cuda.Call) ([]cuda.Command, error) {

@@ -21,17 +21,29 @@ import (
 // further operands, which nothing reads, and its gradient is that of the chain.
 // The gradient cannot be differentiated again.
 func ExpertMatMul(x graph.Value, weights []graph.Value, offsets graph.Value) graph.Value {
-	if !x.Valid() || len(weights) == 0 || !weights[0].Valid() {
-		return apply(expertJoin{Experts: len(weights)},
-			append([]graph.Value{x, x, offsets}, weights...)...)
+	return expertsJoined(x, weights, offsets, false)
+}
+
+// ExpertMatMulT is [ExpertMatMul] with the weights of experts transposed, f32[n k].
+func ExpertMatMulT(x graph.Value, weights []graph.Value, offsets graph.Value) graph.Value {
+	return expertsJoined(x, weights, offsets, true)
+}
+
+func expertsJoined(x graph.Value, weights []graph.Value, offsets graph.Value,
+	trans bool) graph.Value {
+	acc := x
+	if x.Valid() && len(weights) > 0 && weights[0].Valid() {
+		order := make([]int, len(weights))
+		for i := range order {
+			order[i] = i
+		}
+		acc = expertChain(x, weights, offsets, order, trans)
 	}
-	order := make([]int, len(weights))
-	for i := range order {
-		order[i] = i
+	all := append([]graph.Value{acc, x, offsets}, weights...)
+	if trans {
+		return apply(expertJoinT{len(weights)}, all...)
 	}
-	acc := expertChain(x, weights, offsets, order, false)
-	return apply(expertJoin{Experts: len(weights)},
-		append([]graph.Value{acc, x, offsets}, weights...)...)
+	return apply(expertJoin{len(weights)}, all...)
 }
 
 // expertChain fills the rows of one expert after the other, in the given order.
@@ -139,15 +151,21 @@ type expertJoin struct{ Experts int }
 func (expertJoin) Name() string { return "expert-join" }
 
 func (o expertJoin) Infer(in []graph.Type) ([]graph.Type, error) {
-	if o.Experts < 1 {
-		return nil, fmt.Errorf("%d experts", o.Experts)
+	return joinInfer(in, o.Experts, func(e int) graph.Op {
+		return expertMatMul{Expert: e, Experts: o.Experts}
+	})
+}
+
+// joinInfer demands that each operation of a chain takes the operands of its join.
+func joinInfer(in []graph.Type, experts int, of func(e int) graph.Op) ([]graph.Type, error) {
+	if experts < 1 {
+		return nil, fmt.Errorf("%d experts", experts)
 	}
-	if err := arity(in, 3+o.Experts); err != nil {
+	if err := arity(in, 3+experts); err != nil {
 		return nil, err
 	}
-	for i, w := range in[3:] {
-		if _, err := (expertMatMul{Expert: i, Experts: o.Experts}).Infer([]graph.Type{in[0], in[1],
-			w, in[2]}); err != nil {
+	for e, w := range in[3:] {
+		if _, err := of(e).Infer([]graph.Type{in[0], in[1], w, in[2]}); err != nil {
 			return nil, err
 		}
 	}
@@ -160,16 +178,44 @@ func (expertJoin) Cost(_, _ []graph.Type) graph.Cost { return graph.Cost{} }
 func (expertJoin) View(_, _ []graph.Type) []int64 { return []int64{0} }
 
 func (expertJoin) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	return joinVJP(n, dout, false)
+}
+
+func joinVJP(n *graph.Node, dout []graph.Value, trans bool) []graph.Value {
 	x, offsets, weights := n.In[1], n.In[2], n.In[3:]
+	a, b := x, dout[0]
+	if trans {
+		a, b = b, a
+	}
 	last := len(weights) - 1
 	order := make([]int, len(weights))
 	din := none(len(n.In))
 	for e := range weights {
 		order[e] = last - e
-		din[3+e] = apply(expertOuter{Expert: e, Experts: len(weights)}, x, dout[0], offsets)
+		din[3+e] = apply(expertOuter{Expert: e, Experts: len(weights)}, a, b, offsets)
 	}
-	din[1] = expertChain(dout[0], weights, offsets, order, true)
+	din[1] = expertChain(dout[0], weights, offsets, order, !trans)
 	return din
+}
+
+// expertJoinT is [expertJoin] of weights that are f32[n k].
+type expertJoinT struct{ Experts int }
+
+func (expertJoinT) Name() string { return "expert-join" }
+
+func (o expertJoinT) Infer(in []graph.Type) ([]graph.Type, error) {
+	return joinInfer(in, o.Experts, func(e int) graph.Op {
+		return expertMatMul{Expert: e, Experts: o.Experts, Trans: true}
+	})
+}
+
+func (expertJoinT) Cost(_, _ []graph.Type) graph.Cost { return graph.Cost{} }
+
+// View: all of the chain's end.
+func (expertJoinT) View(_, _ []graph.Type) []int64 { return []int64{0} }
+
+func (expertJoinT) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
+	return joinVJP(n, dout, true)
 }
 
 // expertOuter is aᵀ·b over the rows of one expert, the gradient of its weights:
@@ -240,6 +286,10 @@ func init() {
 			Fill: fills{3: shares}, NoGrad: []int{0, 1, 2, 3}},
 		Sample{Op: expertJoin{Experts: 2},
 			In:     []graph.Type{f(13, 5), f(13, 3), tensor.Of(graph.I32, 3), f(3, 5), f(3, 5)},
+			Fill:   fills{2: fill32(0, 4, 11)},
+			NoGrad: []int{0, 1, 2, 3, 4}},
+		Sample{Op: expertJoinT{Experts: 2},
+			In:     []graph.Type{f(13, 5), f(13, 3), tensor.Of(graph.I32, 3), f(5, 3), f(5, 3)},
 			Fill:   fills{2: fill32(0, 4, 11)},
 			NoGrad: []int{0, 1, 2, 3, 4}},
 	)

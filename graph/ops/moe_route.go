@@ -80,12 +80,12 @@ func routeCPU(o route, c *kernel.Call) error {
 	return nil
 }
 
-// routed checks the operands that [Route] made, rows i32[R] and inv i32[T 2],
+// routed checks the operands that [Route] or [RouteChoices] made, rows i32[R] and inv i32[T k],
 // and returns T.
 func routed(rows, inv graph.Type) (tokens int, err error) {
 	if rows.DType != graph.I32 || inv.DType != graph.I32 || rows.Rank() != 1 || inv.Rank() != 2 ||
-		inv.Size(1) != 2 || rows.Size(0) != 2*inv.Size(0) {
-		return 0, fmt.Errorf("routing is %s and %s, want i32[R] and i32[T 2] with R = 2T", rows,
+		inv.Size(1) < 1 || rows.Size(0) != inv.Elems() {
+		return 0, fmt.Errorf("routing is %s and %s, want i32[R] and i32[T k] with R = k·T", rows,
 			inv)
 	}
 	return inv.Size(0), nil

@@ -7,8 +7,8 @@ import (
 	"github.com/gomem/gomem/internal/kernel/vec"
 )
 
-// The operations of this file move rows between tokens, [T d], and the packed
-// form of [Route], [R d]. Each reads rows or inv, whichever lets every row of
+// The operations of this file move rows between tokens, [T d], and the packed form of [Route] and
+// [RouteChoices], [R d], of k choices a token. Each reads rows or inv, whichever lets every row of
 // its result be computed on its own, and takes the other for its gradient.
 
 // GatherRows packs x, f32[T d]: row r of the result, f32[R d], is row rows[r] of
@@ -30,7 +30,7 @@ func (gatherRows) Infer(in []graph.Type) ([]graph.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []graph.Type{packed(in[0], 2*tokens)}, nil
+	return []graph.Type{packed(in[0], in[1].Size(0))}, nil
 }
 
 // packed is the type of rows rows like those of t.
@@ -86,7 +86,7 @@ func (sumRows) Infer(in []graph.Type) ([]graph.Type, error) {
 	}
 	tokens, err := routed(in[2], in[1])
 	if err == nil {
-		err = matrix(in[0], 2*tokens)
+		err = matrix(in[0], in[2].Size(0))
 	}
 	if err != nil {
 		return nil, err
@@ -105,10 +105,10 @@ func sumRowsCPU(_ sumRows, c *kernel.Call) error {
 	if err != nil {
 		return err
 	}
-	y := c.In[0].F32()
+	y, choices := c.In[0].F32(), c.In[1].Type.Size(1)
 	eachVector(c, func(t int, out []float32) {
 		clear(out)
-		for _, r := range inv[2*t : 2*t+2] {
+		for _, r := range inv[choices*t : choices*(t+1)] {
 			if r >= 0 {
 				vec.Add(out, out, y[int(r)*len(out):])
 			}
@@ -117,8 +117,8 @@ func sumRowsCPU(_ sumRows, c *kernel.Call) error {
 	return nil
 }
 
-// CombineRows weighs the experts' results, y f32[R d], by the gates, f32[T 2]:
-// row t of the result, f32[T d], is Σ gates[t,k]·y[inv[t,k]] over the choices k
+// CombineRows weighs the experts' results, y f32[R d], by the gates, f32[T k]:
+// row t of the result, f32[T d], is Σ gates[t,c]·y[inv[t,c]] over the choices c
 // that there are.
 func CombineRows(y, gates, inv, rows graph.Value) graph.Value {
 	return apply(combineRows{}, y, gates, inv, rows)
@@ -134,10 +134,10 @@ func (combineRows) Infer(in []graph.Type) ([]graph.Type, error) {
 	}
 	tokens, err := routed(in[3], in[2])
 	if err == nil {
-		err = matrix(in[0], 2*tokens)
+		err = matrix(in[0], in[3].Size(0))
 	}
 	if err == nil {
-		err = gated(in[1], tokens)
+		err = gated(in[1], in[2])
 	}
 	if err != nil {
 		return nil, err
@@ -160,12 +160,12 @@ func combineRowsCPU(_ combineRows, c *kernel.Call) error {
 	if err != nil {
 		return err
 	}
-	y, gates := c.In[0].F32(), c.In[1].F32()
+	y, gates, choices := c.In[0].F32(), c.In[1].F32(), c.In[1].Type.Size(1)
 	eachVector(c, func(t int, out []float32) {
 		clear(out)
-		for k, r := range inv[2*t : 2*t+2] {
-			if r >= 0 {
-				vec.Axpy(out, gates[2*t+k], y[int(r)*len(out):])
+		for at := choices * t; at < choices*(t+1); at++ {
+			if r := inv[at]; r >= 0 {
+				vec.Axpy(out, gates[at], y[int(r)*len(out):])
 			}
 		}
 	})
@@ -181,6 +181,24 @@ func init() {
 	x, y, gates := tensor.Of(graph.F32, 4, 17), tensor.Of(graph.F32, 8, 17),
 		tensor.Of(graph.F32, 4, 2)
 	rows, inv := tensor.Of(graph.I32, 8), tensor.Of(graph.I32, 4, 2)
+	// Three choices of two tokens, one of which has two.
+	three, rows3, inv3 := fills{1: fill32(1, 0, 1, 0, 1, -1), 2: fill32(1, -1, 3, 4, 0, 2)},
+		tensor.Of(graph.I32, 6), tensor.Of(graph.I32, 2, 3)
+	back := fills{2: three[2], 3: three[1]}
+	x3, y3, gates3 := tensor.Of(graph.F32, 2, 17), tensor.Of(graph.F32, 6, 17),
+		tensor.Of(graph.F32, 2, 3)
+	register(
+		Sample{Op: gatherRows{}, In: []graph.Type{x3, rows3, inv3}, Fill: three,
+			NoGrad: []int{1, 2}, Second: true},
+		Sample{Op: sumRows{}, In: []graph.Type{y3, inv3, rows3}, Second: true,
+			Fill: fills{1: three[2], 2: three[1]}, NoGrad: []int{1, 2}},
+		Sample{Op: combineRows{}, In: []graph.Type{y3, gates3, inv3, rows3}, Fill: back,
+			NoGrad: []int{2, 3}, Second: true},
+		Sample{Op: spreadRows{}, In: []graph.Type{x3, gates3, rows3, inv3}, Second: true,
+			Fill: fills{2: three[1], 3: three[2]}, NoGrad: []int{2, 3}},
+		Sample{Op: dotRows{}, In: []graph.Type{x3, y3, inv3, rows3}, Fill: back,
+			NoGrad: []int{2, 3}, Second: true},
+	)
 	// Four tokens, of which two have one choice only.
 	at := func(r, i int) fills {
 		return fills{

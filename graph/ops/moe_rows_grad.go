@@ -10,7 +10,7 @@ import (
 )
 
 // spreadRows is the gradient of [CombineRows] with respect to its rows: for x
-// f32[T d], gates f32[T 2], rows and inv, row r of the result, f32[R d], is the
+// f32[T d], gates f32[T k], rows and inv, row r of the result, f32[R d], is the
 // gate of the choice that r belongs to times its token's row of x.
 type spreadRows struct{}
 
@@ -25,17 +25,17 @@ func (spreadRows) Infer(in []graph.Type) ([]graph.Type, error) {
 		err = matrix(in[0], tokens)
 	}
 	if err == nil {
-		err = gated(in[1], tokens)
+		err = gated(in[1], in[3])
 	}
 	if err != nil {
 		return nil, err
 	}
-	return []graph.Type{packed(in[0], 2*tokens)}, nil
+	return []graph.Type{packed(in[0], in[2].Size(0))}, nil
 }
 
-// gated checks that t is f32[tokens 2].
-func gated(t graph.Type, tokens int) error {
-	if want := tensor.Of(graph.F32, tokens, 2); !t.Equal(want) {
+// gated checks that t is f32[T k], an element for each choice of inv, which is i32[T k].
+func gated(t, inv graph.Type) error {
+	if want := tensor.Of(graph.F32, inv.Sizes()...); !t.Equal(want) {
 		return fmt.Errorf("gates are %s, want %s", t, want)
 	}
 	return nil
@@ -58,15 +58,15 @@ func spreadRowsCPU(_ spreadRows, c *kernel.Call) error {
 	if err != nil {
 		return err
 	}
-	x, gates := c.In[0].F32(), c.In[1].F32()
+	x, gates, choices := c.In[0].F32(), c.In[1].F32(), c.In[1].Type.Size(1)
 	eachVector(c, func(r int, out []float32) {
 		t := int(rows[r])
 		if t < 0 {
 			clear(out)
 			return
 		}
-		choice := 2 * t
-		if int(inv[choice]) != r {
+		choice, last := choices*t, choices*(t+1)-1
+		for choice < last && int(inv[choice]) != r {
 			choice++
 		}
 		vec.MulScalar(out, x[t*len(out):], gates[choice])
@@ -75,8 +75,8 @@ func spreadRowsCPU(_ spreadRows, c *kernel.Call) error {
 }
 
 // dotRows is the gradient of [CombineRows] with respect to its gates: for x
-// f32[T d], y f32[R d], inv and rows, element t, k of the result, f32[T 2], is
-// the inner product of row t of x and the packed row of y of choice k.
+// f32[T d], y f32[R d], inv and rows, element t, c of the result, f32[T k], is
+// the inner product of row t of x and the packed row of y of choice c.
 type dotRows struct{}
 
 func (dotRows) Name() string { return "dot-rows" }
@@ -90,7 +90,7 @@ func (dotRows) Infer(in []graph.Type) ([]graph.Type, error) {
 		err = matrix(in[0], tokens)
 	}
 	if err == nil {
-		err = matrix(in[1], 2*tokens)
+		err = matrix(in[1], in[3].Size(0))
 	}
 	if err == nil && in[0].Size(1) != in[1].Size(1) {
 		err = fmt.Errorf("rows of %s and %s differ in length", in[0], in[1])
@@ -98,7 +98,7 @@ func (dotRows) Infer(in []graph.Type) ([]graph.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []graph.Type{tensor.Of(graph.F32, tokens, 2)}, nil
+	return []graph.Type{tensor.Of(graph.F32, in[2].Sizes()...)}, nil
 }
 
 func (dotRows) Cost(in, out []graph.Type) graph.Cost {
@@ -119,12 +119,12 @@ func dotRowsCPU(_ dotRows, c *kernel.Call) error {
 		return err
 	}
 	x, y, out := c.In[0].F32(), c.In[1].F32(), c.Out[0].F32()
-	d := c.In[0].Type.Size(1)
+	d, choices := c.In[0].Type.Size(1), c.Out[0].Type.Size(1)
 	c.Pool.For(len(out), max(1, grain/max(1, d)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			out[i] = 0
 			if r := int(inv[i]); r >= 0 {
-				out[i] = vec.Dot(x[i/2*d:(i/2+1)*d], y[r*d:(r+1)*d])
+				out[i] = vec.Dot(x[i/choices*d:(i/choices+1)*d], y[r*d:(r+1)*d])
 			}
 		}
 	})

@@ -314,6 +314,8 @@ func eachPacked(g *graph.Graph, visit func(n *graph.Node, f quant.Format, width 
 		switch o := n.Op.(type) {
 		case packedMatMul:
 			note(n.In[1], o.Format, o.Width)
+		case packedExpert:
+			note(n.In[2], o.Of.Format, o.Of.Width)
 		case packedEmbedding:
 			note(n.In[0], o.Format, o.Width)
 		}

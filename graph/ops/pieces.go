@@ -44,6 +44,9 @@ func RowsOf(op graph.Op) (r ExpertRows, ok bool) {
 	case expertMatMul:
 		return ExpertRows{Expert: o.Expert, Experts: o.Experts, Offsets: 3, Rows: []int{1},
 			Fills: true}, true
+	case packedExpert:
+		return ExpertRows{Expert: o.Expert, Experts: o.Experts, Offsets: 3, Rows: []int{1},
+			Fills: true}, true
 	case expertOuter:
 		return ExpertRows{Expert: o.Expert, Experts: o.Experts, Offsets: 2,
 			Rows: []int{0, 1}}, true
@@ -82,6 +85,9 @@ func Kept() graph.Op { return keep{} }
 // Names reports whether an operation is its first operand under another name: it reads none
 // of the others, which are there for its gradient.
 func Names(op graph.Op) bool {
-	_, ok := op.(expertJoin)
-	return ok
+	switch op.(type) {
+	case expertJoin, expertJoinT, packedJoin:
+		return true
+	}
+	return false
 }

@@ -11,14 +11,18 @@ import (
 
 // whole says why operations have no rule.
 var whole = map[string]string{
-	"normFactor": "its operand is two numbers",
-	"foldIn":     "its operand is two numbers",
-	"adafactor":  "its step is limited by the norm of the whole update",
-	"route":      "a row's place depends on the choices of all tokens",
+	"normFactor":   "its operand is two numbers",
+	"foldIn":       "its operand is two numbers",
+	"adafactor":    "its step is limited by the norm of the whole update",
+	"route":        "a row's place depends on the choices of all tokens",
+	"routeChoices": "a row's place depends on the choices of all tokens",
 	"expertMatMul": "it is one expert's, and the rows of the others pass through it: " +
 		"experts are placed",
 	"expertOuter":   "it is one expert's: experts are placed",
 	"expertJoin":    "it is its first operand, and reads nothing else",
+	"expertJoinT":   "it is its first operand, and reads nothing else",
+	"packedExpert":  "it is one expert's, as expertMatMul is",
+	"packedJoin":    "it is its first operand, and reads nothing else",
 	"inBF16":        "meshes divide a graph before its precision is chosen",
 	"causalMask":    "it has no operands, and costs nothing to speak of",
 	"send":          "what workers exchange is a variable's",

@@ -37,10 +37,10 @@ data that it was trained on only what was held out is evaluated, and then the
 numbers are those that train printed at its end; other data is evaluated as a
 whole. Of pictures it counts what each class was taken for, and how often. The
 plan has no gradients and no optimizer to keep. A public checkpoint of GPT-2,
-LLaMA, Mistral or Qwen, as gomem export writes and gomem predict reads it, is
-evaluated on the text of --data: documents as they are, in windows as long as
-the model reads, 2,048 tokens at most unless --length says more, in which each
-token is predicted from those before it.`
+LLaMA, Mistral, Mixtral or Qwen, as gomem export writes and gomem predict reads
+it, is evaluated on the text of --data: documents as they are, in windows as
+long as the model reads, 2,048 tokens at most unless --length says more, in
+which each token is predicted from those before it.`
 }
 
 func (evalCmd) examples() string {

@@ -58,7 +58,7 @@ const flagTexts = `
     them, or llama: RMS norm, rotary positions, SwiGLU, grouped queries (default gpt2).
 --network
     gpt: the network of a public checkpoint, its directory or its config.json, instead of one
-    of a size: of GPT-2, LLaMA, Mistral, Qwen 2 or Qwen 3. plan needs no more than that; with
+    of a size: of GPT-2, LLaMA, Mistral, Mixtral, Qwen 2 or 3. plan needs no more than that; with
     --init and the same directory train goes on from its weights.
 --version
     resnet: v1.5, norms after convolutions, or v2, before (default v1.5).

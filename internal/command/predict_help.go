@@ -5,7 +5,7 @@ const predictTexts = `
 --from
     Checkpoint: the directory that train saved to, for its latest, or a file of it. It
     knows its model, size, options, tokenizer and classes. Or a public checkpoint of
-    GPT-2, LLaMA, Mistral, Qwen 2 or Qwen 3: a directory with config.json, tokenizer.json and
+    GPT-2, LLaMA, Mistral, Mixtral, Qwen 2 or 3: a directory with config.json, tokenizer.json and
     weights in safetensors. Or, of predict, the file of a network, FILE.onnx.
 predict --batch
     Inputs that are answered together, at most: more are faster, and take more memory

@@ -52,7 +52,9 @@ func (f saveFlags) publicInit(m modelFlags, tokenizer bool) (*train.Public, erro
 		{"rotary positions that are scaled", ours.Rotary, theirs.Rotary},
 		{"biases of queries", ours.QueryBias, theirs.QueryBias},
 		{"biases of hidden units", ours.HiddenBias, theirs.HiddenBias},
-		{"a window", ours.Window, theirs.Window},
+		{"a window", ours.Window, theirs.Window}, {"experts", ours.Experts, theirs.Experts},
+		{"experts of a token", ours.PerToken, theirs.PerToken},
+		{"gates that add up to 1", ours.Renorm, theirs.Renorm},
 	} {
 		if d.ours != d.theirs {
 			err := fmt.Errorf("its network has %s: %v, and that of --model gpt has %v: give "+

@@ -176,6 +176,18 @@ func experts(b *wide) []graph.Value {
 	return one(ops.MatMul(back, ops.Relu(ops.MatMul(there, b.weight(d, d)))))
 }
 
+// chosen packs the best choices of tokens, however many they are.
+func chosen(b *wide, x, gates graph.Value, experts int) []graph.Value {
+	best, choices := ops.TopK(gates, 1+b.pick(experts))
+	rows, inv, offsets := ops.RouteChoices(choices, experts)
+	weights, n := make([]graph.Value, experts), b.size(3)
+	for i := range weights {
+		weights[i] = b.variable(n, x.Type().Size(1))
+	}
+	y := ops.ExpertMatMulT(ops.GatherRows(x, rows, inv), weights, offsets)
+	return one(ops.CombineRows(y, best, inv, rows))
+}
+
 // routed packs tokens by expert, and none is dropped.
 func routed(b *wide) []graph.Value {
 	tokens, n, d, k := b.size(5), 2+b.pick(2), b.size(3), b.size(3)
@@ -195,6 +207,9 @@ func routed(b *wide) []graph.Value {
 	}
 	if b.pick(3) == 0 {
 		return one(ops.SumRows(y, inv, rows))
+	}
+	if b.pick(4) == 0 {
+		return chosen(b, x, gates, n)
 	}
 	both := ops.Stack(ops.TakeLast(gates, first), ops.TakeLast(gates, second))
 	return one(ops.CombineRows(y, ops.Transpose(both, 1, 0), inv, rows))

@@ -12,9 +12,10 @@ import sys
 import tempfile
 
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
-from transformers import (AutoModelForCausalLM, GPT2Config, LlamaConfig, MistralConfig, Qwen2Config,
-                          Qwen3Config)
+from transformers import (AutoModelForCausalLM, GPT2Config, LlamaConfig, MistralConfig, MixtralConfig,
+                          Qwen2Config, Qwen3Config, Qwen3MoeConfig)
 
 VISIBLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
 HIDDEN = [b for b in range(256) if b not in VISIBLE]
@@ -59,15 +60,23 @@ def tokenizer(bos=False, qwen=False):
 
 
 def formula(model):
-    """Element i of the kth tensor by name is a hash of both; vectors of norms are near one."""
-    for k, (name, p) in enumerate(sorted(model.named_parameters())):
-        x = (torch.arange(p.numel(), dtype=torch.int64) + 65537 * (k + 1)) * 40503 % 2**32
-        for factor in (73244475, 295559667):
-            x = (x ^ (x >> 16)) * factor % 2**32
-        x = (x >> 8).double() / 2**24 - 0.5
-        if p.dim() == 1:
-            x = 0.5 * x + ("bias" not in name)
-        p.data.copy_(x.reshape(p.shape).float())
+    """The model with the tensors of its checkpoint replaced: element i of the kth by name is a
+    hash of both; vectors of norms are near one."""
+    with tempfile.TemporaryDirectory() as directory:
+        model.save_pretrained(directory)
+        path = os.path.join(directory, "model.safetensors")
+        tensors = load_file(path)
+        for k, (name, p) in enumerate(sorted(tensors.items())):
+            x = (torch.arange(p.numel(), dtype=torch.int64) + 65537 * (k + 1)) * 40503 % 2**32
+            for factor in (73244475, 295559667):
+                x = (x ^ (x >> 16)) * factor % 2**32
+            x = (x >> 8).double() / 2**24 - 0.5
+            if p.dim() == 1:
+                x = 0.5 * x + ("bias" not in name)
+            tensors[name] = x.reshape(p.shape).float()
+        save_file(tensors, path, {"format": "pt"})
+        return AutoModelForCausalLM.from_pretrained(
+            directory, experts_implementation="eager").eval()
 
 
 def scaled(kind, **more):
@@ -115,6 +124,16 @@ CASES = [
                                        attention_bias=True, rope_parameters={
                                            "rope_theta": 1e6, "rope_type": "default"}),
      {"qwen": True}, []),
+    ("mixtral", MixtralConfig(**SMALL, num_local_experts=5, num_experts_per_tok=3),
+     {"bos": True}, []),
+    ("mixtral in other words", MixtralConfig(**SMALL, sliding_window=7, num_local_experts=4),
+     {"bos": True}, ["rms_norm_eps", "rope_parameters", "num_experts_per_tok",
+                     "router_jitter_noise", "head_dim"]),
+    ("qwen 3, experts", Qwen3MoeConfig(**SMALL, num_experts=6, num_experts_per_tok=2, head_dim=8,
+                                       moe_intermediate_size=10), {"qwen": True}, []),
+    ("qwen 3, experts that add up to one", Qwen3MoeConfig(
+        **SMALL, num_experts=4, num_experts_per_tok=4, moe_intermediate_size=8,
+        norm_topk_prob=True, tie_word_embeddings=True), {"qwen": True}, []),
 ]
 
 
@@ -138,8 +157,7 @@ def main():
     rows = []
     for name, config, kind, missing in CASES:
         config.eos_token_id = None
-        model = AutoModelForCausalLM.from_config(config).eval()
-        formula(model)
+        model = formula(AutoModelForCausalLM.from_config(config))
         peer = Tokenizer.from_str(json.dumps(tokenizer(**kind)))
         ids, prompt = peer.encode(TEXT).ids, peer.encode(PROMPT).ids
         free = written(model, prompt, None)

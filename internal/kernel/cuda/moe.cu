@@ -20,21 +20,23 @@ extern "C" __global__ void top_two(PARAM Walk w, int *first, int *second, const 
 	}
 }
 
-// The number of choices of an expert among n pairs, by a block.
+// The number of choices of an expert among those of a, and of b if there are any, n each, by a
+// block.
 __device__ inline int choices_of(const int *a, const int *b, i64 n, int expert) {
 	Team t = team(1);
 	int s = 0;
-	for (i64 i = t.lane; i < n; i += t.size) s += (a[i] == expert) + (b[i] == expert);
+	for (i64 i = t.lane; i < n; i += t.size) s += (a[i] == expert) + (b && b[i] == expert);
 	return fold<Sum<int>>(t, s);
 }
 
-// What choices an expert has: of first choices, then of second ones, tokens in order. Every
-// thread calls f with a token, the choice and its number among the expert's, if it is one.
+// What choices an expert has: of first choices, then of second ones if there are any, tokens in
+// order. Every thread calls f with a token, the choice and its number among the expert's, if it is
+// one.
 template <class F> __device__ void each_choice(const int *a, const int *b, i64 n, int expert,
 	F f) {
 	__shared__ int warps[8];
 	int me = threadIdx.x, have = 0;
-	for (int choice = 0; choice < 2; choice++)
+	for (int choice = 0; choice < 1 + (b != 0); choice++)
 		for (i64 start = 0; start < n; start += 256) {
 			i64 i = start + me;
 			bool mine = i < n && (choice ? b : a)[i] == expert;
@@ -58,17 +60,18 @@ extern "C" __global__ void __launch_bounds__(256) route_counts(int *counts, cons
 		if (threadIdx.x == 0) counts[e] = n;
 	}
 }
-// rows and inv are −1 before.
+// Choices are two of each token, first ones and second ones, or those of a, so many of each. rows
+// and inv are −1 before.
 extern "C" __global__ void __launch_bounds__(256) route(int *rows, int *inv, int *offsets,
-	const int *counts, const int *a, const int *b, i64 tokens, i64 experts) {
+	const int *counts, const int *a, const int *b, i64 n, i64 each, i64 experts) {
 	for (i64 e = blockIdx.x; e < experts; e += gridDim.x) {
 		int first = 0;
 		for (i64 k = 0; k < e; k++) first += counts[k];
 		if (threadIdx.x == 0) offsets[e] = first;
 		if (threadIdx.x == 0 && e == experts - 1) offsets[experts] = first + counts[e];
-		each_choice(a, b, tokens, (int)e, [=](i64 i, int choice, int at) {
-			rows[first + at] = (int)i;
-			inv[2 * i + choice] = first + at;
+		each_choice(a, b, n, (int)e, [=](i64 i, int choice, int at) {
+			rows[first + at] = (int)(b ? i : i / each);
+			inv[b ? 2 * i + choice : i] = first + at;
 		});
 	}
 }
@@ -107,36 +110,38 @@ extern "C" __global__ void slots(float *out, const int *a, const int *b, const f
 
 // A token's packed rows, added up, by its gates if there are any.
 extern "C" __global__ void sum_choices(float *out, const float *y, const float *gates,
-	const int *inv, i64 tokens, i64 n) {
+	const int *inv, i64 tokens, i64 each, i64 n) {
 	EACH(i, tokens * n) {
 		float s = 0;
-		for (i64 k = i / n * 2; k < i / n * 2 + 2; k++) {
+		for (i64 k = i / n * each; k < (i / n + 1) * each; k++) {
 			i64 r = inv[k];
-			if (r < 0 || r >= 2 * tokens) continue;
+			if (r < 0 || r >= each * tokens) continue;
 			s = gates ? fmaf(gates[k], y[r * n + i % n], s) : s + y[r * n + i % n];
 		}
 		out[i] = s;
 	}
 }
 extern "C" __global__ void spread_choices(float *out, const float *x, const float *gates,
-	const int *rows, const int *inv, i64 tokens, i64 n) {
-	EACH(i, 2 * tokens * n) {
+	const int *rows, const int *inv, i64 tokens, i64 each, i64 n) {
+	EACH(i, each * tokens * n) {
 		i64 r = i / n, t = rows[r];
 		if (t < 0 || t >= tokens) {
 			out[i] = 0;
 			continue;
 		}
-		out[i] = x[t * n + i % n] * gates[2 * t + (inv[2 * t] != r)];
+		i64 k = t * each;
+		while (k < (t + 1) * each - 1 && inv[k] != r) k++;
+		out[i] = x[t * n + i % n] * gates[k];
 	}
 }
 extern "C" __global__ void __launch_bounds__(256) dot_choices(float *out, const float *x,
-	const float *y, const int *inv, i64 tokens, i64 n, int wide) {
+	const float *y, const int *inv, i64 tokens, i64 each, i64 n, int wide) {
 	Team t = team(wide);
-	for (i64 i = t.first; i < 2 * tokens; i += t.step) {
+	for (i64 i = t.first; i < each * tokens; i += t.step) {
 		i64 r = inv[i];
 		float s = 0;
-		if (r >= 0 && r < 2 * tokens)
-			for (i64 k = t.lane; k < n; k += t.size) s = fmaf(x[i / 2 * n + k], y[r * n + k], s);
+		if (r >= 0 && r < each * tokens)
+			for (i64 k = t.lane; k < n; k += t.size) s = fmaf(x[i / each * n + k], y[r * n + k], s);
 		s = sum_of(t, s);
 		if (t.lane == 0) out[i] = s;
 	}

@@ -61,10 +61,21 @@ __device__ inline float packed_at(int format, const u8 *row, i64 i) {
 	return from_f16(((const u16 *)row)[i]);
 }
 
-// Products of n rows of x with all rows of w, 8 rows of x by one of w a warp.
+// The first of rows that are between two numbers, and how many, of n.
+__device__ inline i64 between_rows(const int *between, i64 *n) {
+	if (!between) return 0;
+	i64 lo = between[0] > 0 ? between[0] : 0, hi = between[1] < *n ? between[1] : *n;
+	*n = hi > lo ? hi - lo : 0;
+	return lo;
+}
+
+// Products of n rows of x, or of those of them that are between two numbers, with all rows of w, 8
+// rows of x by one of w a warp.
 #define PACKED_ROWS 8
-extern "C" __global__ void packed_product(float *out, const float *x, const u8 *w, i64 n, i64 rows,
-	i64 width, i64 bytes, int format) {
+extern "C" __global__ void packed_product(float *out, const float *x, const u8 *w,
+	const int *between, i64 n, i64 rows, i64 width, i64 bytes, int format) {
+	i64 start = between_rows(between, &n);
+	out += start * rows, x += start * width;
 	i64 groups = (n + PACKED_ROWS - 1) / PACKED_ROWS, lane = threadIdx.x % 32;
 	for (i64 t = blockIdx.x * 8 + threadIdx.x / 32; t < groups * rows; t += (i64)gridDim.x * 8) {
 		i64 first = t / rows * PACKED_ROWS, j = t % rows;
@@ -83,9 +94,11 @@ extern "C" __global__ void packed_product(float *out, const float *x, const u8 *
 	}
 }
 
-// Products of n rows of x with the columns of w, 8 rows of x by one column a thread.
-extern "C" __global__ void packed_product_back(float *out, const float *x, const u8 *w, i64 n,
-	i64 rows, i64 width, i64 bytes, int format) {
+// Products of such rows of x with the columns of w, 8 rows of x by one column a thread.
+extern "C" __global__ void packed_product_back(float *out, const float *x, const u8 *w,
+	const int *between, i64 n, i64 rows, i64 width, i64 bytes, int format) {
+	i64 start = between_rows(between, &n);
+	out += start * width, x += start * rows;
 	i64 groups = (n + PACKED_ROWS - 1) / PACKED_ROWS;
 	EACH(t, groups * width) {
 		i64 first = t / width * PACKED_ROWS, k = t % width;

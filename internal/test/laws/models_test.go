@@ -47,6 +47,11 @@ var five = map[string]func() (*models.Model, error){
 		c, err := models.NewGPTConfig("s512", models.LlamaBlocks)
 		return smallest(c, err, models.GPT)
 	},
+	"gpt, experts": func() (*models.Model, error) {
+		c, err := models.NewGPTConfig("s512", models.LlamaBlocks)
+		c.Family, c.Experts, c.PerToken, c.Renorm = "mixtral", 5, 3, true
+		return smallest(c, err, models.GPT)
+	},
 	"lstm-lm": func() (*models.Model, error) {
 		c, err := models.NewLSTMLMConfig("s512")
 		return smallest(c, err, models.LSTMLM)
