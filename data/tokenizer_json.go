@@ -171,6 +171,11 @@ func parseTokenizer(text []byte) (*Tokenizer, error) {
 	if err := json.Unmarshal(text, f); err != nil {
 		return nil, fmt.Errorf("%w: the file is damaged, or no tokenizer.json", err)
 	}
+	for i, a := range f.Added {
+		if id, ok := f.Model.Vocab[a.Content]; ok {
+			f.Added[i].ID = id // whatever the file says, as the library tokenizers has it
+		}
+	}
 	if err := f.supported(); err != nil {
 		return nil, err
 	}
@@ -278,7 +283,7 @@ func (t *Tokenizer) enterTokens() error {
 		}
 	}
 	for _, a := range t.file.Added {
-		if have, ok := t.file.Model.Vocab[a.Content]; ok && have == a.ID {
+		if _, ok := t.file.Model.Vocab[a.Content]; ok {
 			t.tokens[a.ID] = t.file.text(a)
 		} else if err := t.enter(a.ID, t.file.text(a)); err != nil {
 			return err

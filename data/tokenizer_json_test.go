@@ -160,6 +160,16 @@ func TestPublicTokenizer(t *testing.T) {
 	}
 }
 
+// TestAddedTokenOfVocabulary: an added token that the vocabulary has, too, has its id there.
+func TestAddedTokenOfVocabulary(t *testing.T) {
+	var tok Tokenizer
+	err := tok.UnmarshalJSON(small(`"id":261,"content":"<|end"`, `"id":261,"content":"low"`))
+	if got := tok.Encode("low low"); err != nil || !slices.Equal(got, []int32{257, 32, 257}) ||
+		tok.Size() != 260 {
+		t.Errorf("%v of %d ids: %v", got, tok.Size(), err)
+	}
+}
+
 func quotedJSON(s string) []byte {
 	b, _ := plainJSON(s)
 	return b
