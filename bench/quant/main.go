@@ -1,10 +1,11 @@
 // Command quant prints what rows of few bits lose, and how fast they are packed and unpacked.
 //
-//	go run ./bench/quant [-format name] [-elements n] [-rounds n]
+//	go run ./bench/quant [-format name] [-elements n] [-rows n] [-rounds n]
 //
 // The numbers are drawn from a normal distribution; an error is the root of the mean square, as a
-// part of their deviation. Rates are millions of elements in a second of the processor's time, on
-// one thread, medians of the rounds.
+// part of their deviation. Then a row is multiplied by a matrix of so many rows, which is to be
+// larger than caches, beside one of float32; GB/s are those of the matrix that are read. Rates are
+// millions of elements in a second of the processor's time, on one thread, medians of the rounds.
 package main
 
 import (
@@ -26,12 +27,16 @@ func run(_ context.Context, args []string, w io.Writer) error {
 	f := flag.NewFlagSet("quant", flag.ContinueOnError)
 	name := f.String("format", "", "the only format; none: all")
 	elements := f.Int("elements", 1<<18, "of the row")
+	rows := f.Int("rows", 1<<14, "of the matrix")
 	rounds := f.Int("rounds", 5, "of which medians are taken")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if err := gauge.Checked(f, 1, *rounds); err != nil {
 		return err
+	}
+	if *rows < 1 {
+		return fmt.Errorf("-rows %d: want 1 or more", *rows)
 	}
 	formats := quant.All()
 	if *name != "" {
@@ -42,14 +47,15 @@ func run(_ context.Context, args []string, w io.Writer) error {
 		formats = []quant.Format{only}
 	}
 	fmt.Fprintf(w, "%s, medians of %d rounds\n\n", gauge.Processor(), *rounds)
-	fmt.Fprintln(w, "| format | block | bits an element | error | packed, M/s | unpacked, M/s |")
-	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|")
+	fmt.Fprintln(w, "| format | block | bits an element | error | packed, M/s |")
+	fmt.Fprintln(w, "|---|---:|---:|---:|---:|")
 	x := drawn(*elements)
 	for _, format := range formats {
 		if err := row(w, format, x, *rounds); err != nil {
 			return fmt.Errorf("-elements: %w", err)
 		}
 	}
+	products(w, formats, newMatrix(*rows), *rounds)
 	return nil
 }
 
@@ -71,10 +77,9 @@ func row(w io.Writer, f quant.Format, x []float32, rounds int) error {
 	}
 	packed, y := make([]byte, size), make([]float32, len(x))
 	pack := rate(rounds, len(x), func() { f.Pack(packed, x) })
-	unpack := rate(rounds, len(x), func() { f.Unpack(y, packed) })
+	f.Unpack(y, packed)
 	bits := 8 * float64(size) / float64(len(x))
-	fmt.Fprintf(w, "| %s | %d | %.3f | %.5f | %.0f | %.0f |\n", f, f.Block(), bits, lost(x, y),
-		pack, unpack)
+	fmt.Fprintf(w, "| %s | %d | %.3f | %.5f | %.0f |\n", f, f.Block(), bits, lost(x, y), pack)
 	return nil
 }
 
