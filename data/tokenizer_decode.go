@@ -134,10 +134,8 @@ func each(of func(token string, begins bool) string) decoding {
 
 // stripped is the beginning of a text without so many of a character.
 func (s decodeStep) stripped(token string, begins bool) string {
-	for range s.Start {
-		if rest, ok := strings.CutPrefix(token, s.Content); ok && begins {
-			token = rest
-		}
+	for n := s.Start; begins && n > 0 && strings.HasPrefix(token, s.Content); n-- {
+		token = token[len(s.Content):]
 	}
 	return token
 }

@@ -53,7 +53,19 @@ func FuzzTokenizer(f *testing.F) {
 		{"model": object{"type": "Unigram\u2028"}}, {"model": object{"dropout": "\u2028"}},
 		{"ends": []int{257, 3, -1}}, {"decoder": object{"type": "a\u0085b"}},
 		{"model": object{"vocab": object{"": 0}}},
-		{"post_processor": object{"type": "TemplateProcessing"}}} {
+		{"post_processor": object{"type": "TemplateProcessing"}},
+		{"pre_tokenizer": nil, "decoder": object{"type": "Sequence", "decoders": []object{
+			{"type": "ByteFallback"}, {"type": "Fuse"},
+			{"type": "Strip", "content": " ", "start": 1 << 60}}},
+			"normalizer": object{"type": "Prepend", "prepend": "▁"},
+			"model":      object{"byte_fallback": true, "unk_token": "the"}},
+		{"pre_tokenizer": object{"type": "Metaspace", "replacement": "▁"},
+			"decoder": object{"type": "Metaspace", "replacement": "▁"}},
+		{"pre_tokenizer": object{"type": "Sequence", "pretokenizers": []object{
+			{"type": "Split", "behavior": "Isolated",
+				"pattern": object{"Regex": `[^\s\d]+|\s+(?!\S)|\s+`}}, {"type": "ByteLevel"}}}},
+		added(object{"id": 258, "content": "th", "lstrip": true, "rstrip": true,
+			"single_word": true})} {
 		f.Add(minute(f, more))
 	}
 	f.Add([]byte(`{"added_tokens":[{"id":` + strings.Repeat("9", 5000) + `}]}`))
