@@ -34,6 +34,9 @@ type GPTConfig struct {
 	// Store has matrices that are not trained held in few bits: q8_0, q4_0, q4_k, q6_k, nf4, bf16
 	// or f16; "": as f32. See [GPTConfig.Stored].
 	Store string
+	// Stores has the matrices of some parameters held in a format each, and others as f32, where
+	// it is not nil: it takes the place of Store.
+	Stores map[string]string
 
 	// Of LlamaBlocks, as the families of its public checkpoints differ in.
 	Family     string // model_type in a public config.json; "" means llama

@@ -40,7 +40,8 @@ func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits grap
 // largeLogits reports whether logits are larger than what a loss without them needs. It makes the
 // gradient of the matrix with the others, which nobody wants of one that stays as it is.
 func (p *gpt) largeLogits() bool {
-	whole := p.Training.Adapters == nil && len(p.Training.Frozen) == 0 && p.Store == ""
+	whole := p.Training.Adapters == nil && len(p.Training.Frozen) == 0 &&
+		p.Store == "" && p.Stores == nil
 	return whole && p.Texts*p.Length > p.Width+lossRows
 }
 

@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -58,8 +59,12 @@ func (c GPTConfig) EmbeddingName() string {
 // Stored is how [GPT] holds the matrix of a parameter that is not trained, of so many rows of
 // elements: "" for f32, or a format of [ops.PackedType]. Embeddings, and the logits' matrix, have 6
 // bits where others have 4, and gates of experts stay f32, as they are in the files of llama.cpp.
-// Where a format's blocks do not divide a row, q8_0 is taken, or f16.
+// Where a format's blocks do not divide a row, q8_0 is taken, or f16. GPTConfig.Stores takes the
+// place of all of that.
 func (c GPTConfig) Stored(parameter string, elements int) string {
+	if c.Stores != nil {
+		return c.Stores[parameter]
+	}
 	f, err := quant.Parse(c.Store)
 	if err != nil {
 		return ""
@@ -87,13 +92,16 @@ func (c GPTConfig) packing(parameter string, _, elements int) string {
 
 // validateStore reports what cannot be held in few bits.
 func (c GPTConfig) validateStore() error {
-	if c.Store == "" {
-		return nil
+	formats := slices.Sorted(maps.Values(c.Stores))
+	if c.Store != "" {
+		formats = append(formats, c.Store)
 	}
-	if _, err := quant.Parse(c.Store); err != nil {
-		return fmt.Errorf("--store: %w", err)
+	for _, f := range formats {
+		if _, err := quant.Parse(f); err != nil {
+			return fmt.Errorf("--store: %w", err)
+		}
 	}
-	if c.Blocks != LlamaBlocks {
+	if len(formats) > 0 && c.Blocks != LlamaBlocks {
 		return fmt.Errorf("--store is for networks like LLaMA: GPT-2 keeps its matrices by columns")
 	}
 	return nil

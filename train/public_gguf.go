@@ -97,6 +97,34 @@ func fromGGUF(path string, t llamacpp.Tensor) publicTensor {
 	return out
 }
 
+// AsStored has the network of [Public.Config] hold each matrix in the format that the file has it
+// in, where that is one of few bits. Of directories there are none, and GPT-2 keeps its matrices as
+// f32.
+func (p *Public) AsStored() {
+	stores := map[string]string{}
+	for name, t := range p.tensors {
+		if f := t.format(); f != 0 && t.Type.Rank() == 2 {
+			stores[name] = f.String()
+		}
+	}
+	if len(stores) > 0 && p.Config.Blocks == models.LlamaBlocks {
+		p.Config.Stores = stores
+	}
+}
+
+// ExportGGUF writes the checkpoint as a file of llama.cpp, matrices in the format store, "" for
+// f32.
+func (p *Public) ExportGGUF(path, store string) error {
+	m, err := models.GPT(p.Config)
+	if err != nil {
+		return &ErrCheckpoint{Path: p.Path, Err: err}
+	}
+	if err := p.has(m.Parameters()); err != nil {
+		return err
+	}
+	return exported{p.Config, p.Tokenizer, m.Parameters(), p.value}.writeGGUF(osDisk{}, path, store)
+}
+
 // tokenizerOf takes the tokenizer of a file of llama.cpp, or, if it is of a kind that is not known,
 // the tokenizer.json beside it.
 func (p *Public) tokenizerOf(f *gguf.File, ends []int32) error {

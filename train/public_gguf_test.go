@@ -317,3 +317,117 @@ func TestGGUFBase(t *testing.T) {
 		t.Errorf("another file: %v", err)
 	}
 }
+
+// TestGGUFWritten: what is read of a file is written, and read again as the same.
+func TestGGUFWritten(t *testing.T) {
+	for _, arch := range []string{"llama", "qwen2", "qwen3", "gpt2"} {
+		was := openGGUFs(t, arch)
+		path := filepath.Join(t.TempDir(), "again.gguf")
+		if err := was.ExportGGUF(path, ""); err != nil {
+			t.Fatal(err)
+		}
+		is, err := OpenPublic(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(is.Config, was.Config) || is.Notes != nil {
+			t.Errorf("%s: %+v, want %+v, notes %v", arch, is.Config, was.Config, is.Notes)
+		}
+		m, err := models.GPT(is.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range m.Parameters() {
+			x, err := is.value(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := is.Config.PublicName(v.Node.Name)
+			for i, got := range x.F32() {
+				if want := ggufNumber(name, i); got != want {
+					t.Fatalf("%s: %s has %v for element %d, want %v", arch, name, got, i, want)
+				}
+			}
+		}
+		a, b := was.Tokenizer, is.Tokenizer
+		if text := "the mat 12345 <|end|>"; !slices.Equal(a.Prompt(text), b.Prompt(text)) ||
+			!slices.Equal(a.Ends(), b.Ends()) || a.Size() != b.Size() {
+			t.Errorf("%s: %v is %v, want %v", arch, text, b.Prompt(text), a.Prompt(text))
+		}
+	}
+}
+
+// TestGGUFStored: of a file that has matrices in few bits, each is held as it is there: the loss is
+// that of weights that were packed when they were read, to the bit, and near that of the same
+// numbers as f32.
+func TestGGUFStored(t *testing.T) {
+	c := wide(t)
+	whole := filepath.Join(t.TempDir(), "whole")
+	publishWide(t, whole, c, c)
+	p, err := OpenPublic(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f := range packings {
+		path := filepath.Join(t.TempDir(), "model.gguf")
+		if err := p.ExportGGUF(path, f.String()); err != nil {
+			t.Fatal(err)
+		}
+		q, err := OpenPublic(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.AsStored()
+		c.Store = f.String()
+		for name, got := range q.Config.Stores {
+			if want := c.Stored(name, 256); got != want {
+				t.Errorf("%s: %s is held as %s, want %s", f, name, got, want)
+			}
+		}
+		want := storedLoss(t, whole, f.String(), gomem.Options{})
+		if got := lossOf(t, q, gomem.Options{}); got != want || len(q.Config.Stores) != 9 {
+			t.Errorf("%s: loss %v as %v, want %v", f, got, q.Config.Stores, want)
+		}
+		if got := storedLoss(t, path, "", gomem.Options{}); math.Abs(got-want) > 2e-5 {
+			t.Errorf("%s: loss %v of its numbers as f32, want %v", f, got, want)
+		}
+	}
+}
+
+// TestGGUFUnwritten: what a file has no words for is not written, and nothing is left behind.
+func TestGGUFUnwritten(t *testing.T) {
+	p := openGGUFs(t, "qwen2")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out.gguf")
+	for _, row := range []struct {
+		store  string
+		change func(c *models.GPTConfig)
+		want   string
+	}{
+		{"nf4", func(*models.GPTConfig) {}, "a GGUF file has no nf4"},
+		{"", func(c *models.GPTConfig) { c.Window = 8 }, "no words for the windows of qwen2"},
+		{"", func(c *models.GPTConfig) {
+			c.Rotary = models.RotaryScaling{Kind: "dynamic", Factor: 2, Original: 64}
+		}, "in the way dynamic"},
+		{"", func(c *models.GPTConfig) {
+			c.Rotary = models.RotaryScaling{Kind: "llama3", Factor: 2, Original: 64, Low: 2,
+				High: 3}
+		}, "between 2 and 3 turns"},
+		{"", func(c *models.GPTConfig) {
+			c.Rotary = models.RotaryScaling{Kind: "yarn", Factor: 2, Original: 64, Low: 2, High: 3,
+				Attention: 2}
+		}, "attention_factor 2"},
+		{"", func(c *models.GPTConfig) { c.Layers = 2 }, "has no tensor"},
+	} {
+		q := *p
+		row.change(&q.Config)
+		err := q.ExportGGUF(path, row.store)
+		if _, ok := errors.AsType[*ErrCheckpoint](err); !ok ||
+			!strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %q", err, row.want)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s: left %v, %v", row.want, left, err)
+		}
+	}
+}

@@ -104,6 +104,12 @@ func storedLoss(t *testing.T, path, format string, o gomem.Options) float64 {
 		t.Fatal(err)
 	}
 	p.Config.Store = format
+	return lossOf(t, p, o)
+}
+
+// lossOf evaluates a checkpoint as its configuration says.
+func lossOf(t *testing.T, p *Public, o gomem.Options) float64 {
+	t.Helper()
 	config := p.Config
 	config.Texts, config.Length = adaptedTexts, adaptedLength
 	m, err := models.GPT(config)
@@ -124,14 +130,14 @@ func storedLoss(t *testing.T, path, format string, o gomem.Options) float64 {
 	r, err := Evaluate(t.Context(), EvalOptions{Model: &e.Model, Executions: 1, Public: p,
 		Session: o, Loader: adaptedTextsOf(config.Vocab)})
 	if err != nil {
-		t.Fatalf("%s under %+v: %v", format, o, err)
+		t.Fatalf("%s under %+v: %v", p.Path, o, err)
 	}
 	if packed != all || (all > 0) != (format != "") {
 		t.Errorf("%s: at the end %d of %d elements are packed", format, packed, all)
 	}
 	for _, u := range r.Usage {
 		if u.Actual != u.Predicted {
-			t.Errorf("%s: %+v", format, u)
+			t.Errorf("%s: %+v", p.Path, u)
 		}
 	}
 	return r.Loss

@@ -97,14 +97,24 @@ func Export(dir, from string, c models.GPTConfig) error {
 		return &ErrCheckpoint{Path: dir, Err: errors.New("the run's checkpoints are read with " +
 			"what is there: write to another directory")}
 	}
+	e, err := x.exported(c)
+	if err != nil {
+		return err
+	}
+	return WritePublic(dir, e.config, e.tokenizer, e.parameters, e.get)
+}
+
+// exported is the model of a run with this configuration, adapters added to the matrices that they
+// are of.
+func (x *Values) exported(c models.GPTConfig) (e exported, err error) {
 	if c.Store != "" && x.base == nil { // one of several workers'
-		return x.from.fail("has matrices in %s itself, which no public checkpoint is made of: "+
+		return e, x.from.fail("has matrices in %s itself, which no public checkpoint is made of: "+
 			"write the adapters alone, by export --adapter", c.Store)
 	}
 	c.Store = "" // what the run has held in few bits, its base has in full
 	m, err := models.GPT(c)
 	if err != nil {
-		return err
+		return e, err
 	}
 	var parameters, adapters []graph.Value
 	all := map[string]graph.Value{}
@@ -120,14 +130,14 @@ func Export(dir, from string, c models.GPTConfig) error {
 	}
 	own, _ := x.from.separate(append(adapters, parameters...))
 	if err := x.from.has(own); err != nil {
-		return err
+		return e, err
 	}
-	var tok *data.Tokenizer
 	if x.from.Tokenizer != "" {
-		tok = &data.Tokenizer{}
-		if err := tok.UnmarshalText([]byte(x.from.Tokenizer)); err != nil {
-			return x.from.fail("%w", err)
+		e.tokenizer = &data.Tokenizer{}
+		if err := e.tokenizer.UnmarshalText([]byte(x.from.Tokenizer)); err != nil {
+			return e, x.from.fail("%w", err)
 		}
 	}
-	return WritePublic(dir, c, tok, parameters, merged(c, x.Get, all))
+	e.config, e.parameters, e.get = c, parameters, merged(c, x.Get, all)
+	return e, nil
 }

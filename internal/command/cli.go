@@ -72,7 +72,8 @@ type env struct {
 // enums are the words that flags may be.
 var enums = kong.Vars{"forms": rateForms, "optimizers": optimizerNames,
 	"rnns": ",fused,unrolled,scanned", "stores": ",bf16,f16,q8_0,q6_k,q4_k,q4_0,nf4",
-	"size": usualSize}
+	"holds": ",f32,bf16,f16,q8_0,q6_k,q4_k,q4_0,nf4",
+	"size":  usualSize}
 
 // Main executes a command line, without the program's name, and returns the exit status.
 // When nobody reads standard output any longer, what is under way is ended in order,

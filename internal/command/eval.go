@@ -20,7 +20,7 @@ type evalCmd struct {
 	EvalBatches count    `group:"data" placeholder:"N"`
 	Length      count    `group:"model" placeholder:"TOKENS"`
 	Adapter     location `group:"model" placeholder:"DIR"`
-	Store       string   `group:"model" enum:"${stores}" default:"" placeholder:"FORMAT"`
+	Store       string   `group:"model" enum:"${holds}" default:"" placeholder:"FORMAT"`
 	Strict      bool     `group:"data"`
 	BLEU        *whole   `name:"bleu" group:"run" placeholder:"N"`
 

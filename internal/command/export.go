@@ -18,6 +18,8 @@ type exportCmd struct {
 	ONNX location `name:"onnx" group:"output" placeholder:"FILE"`
 
 	Adapter location `group:"output" placeholder:"DIR"`
+	GGUF    location `name:"gguf" group:"output" placeholder:"FILE"`
+	Store   string   `group:"model" enum:"${stores}" default:"" placeholder:"FORMAT"`
 }
 
 // Help is the long help.
@@ -27,6 +29,9 @@ model.safetensors, config.json and tokenizer.json, which the libraries of Huggin
 Face read, and gomem predict. There is no optimizer in it. What --lora has
 trained is added to the matrices; --adapter writes it by itself, as PEFT reads
 it: adapter_model.safetensors and adapter_config.json.
+
+By --gguf it is one file, as llama.cpp reads it, with matrices in the format that
+--store says; a public checkpoint is written as such a file, too.
 
 By --onnx what predicts is written as a file of ONNX, of batches and lengths as the
 run's: the logits of moe, transformer, gpt, lstm-lm, resnet and deepspeech, and the
@@ -42,6 +47,7 @@ func (exportCmd) examples() string {
 	return `
   gomem export --from run1 published             write a directory
   gomem export --from run1 --onnx model.onnx     for other programs
+  gomem export --from run1 --gguf model.gguf --store q8_0
   gomem predict --from published start.txt       continue a text with it
   gomem train --model gpt --init published       train on with its weights
 `
@@ -50,13 +56,17 @@ func (exportCmd) examples() string {
 // Run writes.
 func (c *exportCmd) Run(_ context.Context, e *env) error {
 	given := 0
-	for _, to := range []location{c.To, c.ONNX, c.Adapter} {
+	for _, to := range []location{c.To, c.ONNX, c.Adapter, c.GGUF} {
 		if to != "" {
 			given++
 		}
 	}
 	if given != 1 {
-		return usagef("want a directory to write, or --onnx FILE, or --adapter DIR: one of them")
+		return usagef("want a directory to write, or --onnx FILE, --gguf FILE or --adapter DIR: " +
+			"one of them")
+	}
+	if c.Store != "" && c.GGUF == "" {
+		return usagef("--store does nothing without --gguf: leave it out")
 	}
 	if c.ONNX != "" {
 		return c.network(e)
@@ -73,6 +83,9 @@ func (c *exportCmd) Run(_ context.Context, e *env) error {
 	x, err := openCheckpoint(c.From)
 	if err != nil {
 		return err
+	}
+	if x.public != nil && c.GGUF != "" {
+		return c.gguf(e, x, x.public.Config)
 	}
 	if x.public != nil {
 		return x.unusable("it is in the public form already: copy its directory, or give a run's " +
@@ -91,11 +104,33 @@ func (c *exportCmd) Run(_ context.Context, e *env) error {
 	if c.Adapter != "" {
 		return c.adapter(e, x, config)
 	}
+	if c.GGUF != "" {
+		return c.gguf(e, x, config)
+	}
 	if err := train.Export(string(c.To), x.Path, config); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(e.stdout, "wrote %s: %s parameters of step %d\n", c.To,
 		grouped(config.Parameters()), x.Step)
+	return err
+}
+
+// gguf writes a file of llama.cpp.
+func (c *exportCmd) gguf(e *env, x checkpointed, config models.GPTConfig) error {
+	if err := (outputs{{"--gguf", string(c.GGUF)}}).ready(); err != nil {
+		return err
+	}
+	var err error
+	if x.public != nil {
+		err = x.public.ExportGGUF(string(c.GGUF), c.Store)
+	} else {
+		err = train.ExportGGUF(string(c.GGUF), x.Path, config, c.Store)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.stdout, "wrote %s: %s parameters\n", c.GGUF,
+		grouped(config.Parameters()))
 	return err
 }
 

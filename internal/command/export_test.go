@@ -35,6 +35,19 @@ func TestExport(t *testing.T) {
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	for _, from := range []string{"run", "published"} {
+		succeed(t, "export", "--from", from, "--gguf", from+".gguf")
+		got, _ := predicted(t, exitOK, "--from", from+".gguf", "--tokens", "9", "a.txt")
+		if got != want {
+			t.Errorf("%s.gguf: %q, want %q", from, got, want)
+		}
+	}
+	succeed(t, "train", "--model", "gpt", "--network", "run.gguf", "--init", "run.gguf", "--batch",
+		"2", "--steps", "1", "--data", "text:pairs.tsv")
+	if o := invoke(t, "export", "--from", "run", "--store", "q8_0", "out"); o.status != exitUsage ||
+		!strings.Contains(o.stderr, "--store does nothing without --gguf") {
+		t.Errorf("%+v", o)
+	}
 	trained(t, "gpt", "--data", "text:pairs.tsv", "--steps", "2", "--save", "again",
 		"--tokenizer", "published/tokenizer.json")
 	lines, _ := trainLines(t, succeed(t, "train", "--model", "gpt", "--size", "s512", "--steps",

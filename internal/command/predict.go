@@ -20,7 +20,7 @@ type predictCmd struct {
 	Axis        axes     `group:"model" placeholder:"NAME=N"`
 	Length      count    `group:"model" placeholder:"TOKENS"`
 	Adapter     []string `group:"model" sep:"none" placeholder:"DIR"`
-	Store       string   `group:"model" enum:"${stores}" default:"" placeholder:"FORMAT"`
+	Store       string   `group:"model" enum:"${holds}" default:"" placeholder:"FORMAT"`
 	Batch       count    `group:"run" placeholder:"N" default:"8"`
 	Beam        count    `group:"run" placeholder:"N"`
 	Penalty     *float64 `name:"length-penalty" group:"run" placeholder:"A"`

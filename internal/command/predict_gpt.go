@@ -99,13 +99,19 @@ func readOnce(read func(input string) (string, error)) func(input string) (strin
 	}
 }
 
-// store has the matrices of a public checkpoint's network held in few bits, if that is asked for.
+// store has the matrices of a public checkpoint's network held in few bits, if that is asked for;
+// if nothing is, as its file has them.
 func (x checkpointed) store(format string) error {
 	switch {
-	case format == "":
+	case x.public == nil && format == "":
 		return nil
 	case x.public == nil:
 		return usagef("--store is for a public checkpoint: leave it out for a run")
+	case format == "":
+		x.public.AsStored()
+		return nil
+	case format == "f32":
+		return nil
 	}
 	x.public.Config.Store = format
 	if err := x.public.Config.Validate(); err != nil {

@@ -27,6 +27,10 @@ predict --samples
     each (default samples.png). onnx: an .npz file of the outputs, by their names.
 export --onnx
     File to write the network of a run of --model onnx:FILE to, with the run's weights.
+export --gguf
+    File to write as llama.cpp reads it: network, weights and tokenizer.
+export --store
+    With --gguf: the format of matrices, f16, bf16, q8_0, q6_k, q4_k or q4_0 (default: f32).
 export --adapter
     Directory to write what --lora has trained to, by itself.
 predict --adapter
@@ -37,7 +41,8 @@ eval --adapter
 --store
     Of LLaMA's kind of networks: hold matrices that are not trained in few bits: bf16, f16,
     q8_0, q6_k, q4_k, q4_0 or nf4 (default: f32). Results differ by what that rounds. predict
-    and eval: of a public checkpoint; train: with --lora.
+    and eval: of a public checkpoint, or f32 (default of a GGUF file: as each matrix is in
+    it); train: with --lora.
 predict --length
     Of a public checkpoint: the tokens that are read at a time, at most (default 2,048, or as
     many as the model has positions for, if those are fewer).

@@ -252,11 +252,15 @@ func (k *keys) vocabulary() {
 	k.equal("vocab_size", int64(table.Sizes[0]))
 }
 
+// endKeys are the keys of ids that end a text.
+var endKeys = []string{"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+	"tokenizer.ggml.eom_token_id"}
+
 // ends are the ids that end a text.
 func (k *keys) ends() {
 	var ids []int64
-	for _, name := range []string{"eos", "eot", "eom"} {
-		id, ok := whole(k.values.Get("tokenizer.ggml." + name + "_token_id"))
+	for _, key := range endKeys {
+		id, ok := whole(k.values.Get(key))
 		if ok && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}

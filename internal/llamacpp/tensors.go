@@ -97,23 +97,64 @@ func (k *keys) tensors() (all []Tensor, err error) {
 			return nil, fmt.Errorf("tensor %s belongs to no network of architecture %s",
 				legible.Cut(t.Name, 100), k.arch)
 		}
-		what := ""
-		if m := inLayer.FindStringSubmatch(t.Name); m != nil {
-			what = m[2]
-		}
-		switch {
-		case k.arch == archGPT2:
-			out.Turned = what != "" && len(t.Sizes) == 2
-		case k.arch == archLlama && what == "attn_q":
-			out.heads = int(heads)
-		case k.arch == archLlama && what == "attn_k":
-			out.heads = int(keyHeads)
-		}
-		if out.heads > 0 && (len(t.Sizes) == 0 || t.Sizes[0]%(2*out.heads) != 0) {
-			return nil, fmt.Errorf("tensor %s has axes %v: want rows of %d heads", t.Name, t.Sizes,
-				out.heads)
+		if err := out.arrange(k.arch, int(heads), int(keyHeads)); err != nil {
+			return nil, err
 		}
 		all = append(all, out)
 	}
 	return all, k.err
+}
+
+// arrange finds out how rows are arranged in a file of an architecture.
+func (t *Tensor) arrange(arch string, heads, keyHeads int) error {
+	what := ""
+	if m := inLayer.FindStringSubmatch(t.Name); m != nil {
+		what = m[2]
+	}
+	switch {
+	case arch == archGPT2:
+		t.Turned = what != "" && len(t.Sizes) == 2
+	case arch == archLlama && what == "attn_q":
+		t.heads = heads
+	case arch == archLlama && what == "attn_k":
+		t.heads = keyHeads
+	}
+	if t.heads > 0 && (len(t.Sizes) == 0 || t.Sizes[0]%(2*t.heads) != 0) {
+		return fmt.Errorf("tensor %s has axes %v: want rows of %d heads", t.Name, t.Sizes, t.heads)
+	}
+	return nil
+}
+
+// fileName is what a file calls a tensor of public checkpoints; "" if it has none.
+func fileName(arch, public string) string {
+	layer, whole, before := llamaNames, llamaWhole, "model.layers."
+	if arch == archGPT2 {
+		layer, whole, before = gpt2Names, gpt2Whole, "h."
+	}
+	at := strings.LastIndexByte(public, '.')
+	if at < 0 {
+		return ""
+	}
+	public, kind := public[:at], public[at:]
+	if rest, ok := strings.CutPrefix(public, before); ok {
+		number, part, _ := strings.Cut(rest, ".")
+		if name := keyOf(layer, part); name != "" {
+			return "blk." + number + "." + name + kind
+		}
+		return ""
+	}
+	if name := keyOf(whole, public); name != "" {
+		return name + kind
+	}
+	return ""
+}
+
+// keyOf is the key that has a value; "" if none has.
+func keyOf(names map[string]string, value string) string {
+	for key, v := range names {
+		if v == value {
+			return key
+		}
+	}
+	return ""
 }

@@ -56,6 +56,7 @@ var cuttings = map[string]cutting{
 	"smollm": {steps: []any{object{"type": "Digits", "individual_digits": true},
 		bytesAs(true)}},
 	"deepseek-r1-qwen": qwen2Cutting,
+	"dbrx":             {steps: []any{split(triples), bytesAs(false)}},
 }
 
 var qwen2Cutting = cutting{normalizer: object{"type": "NFC"},
@@ -75,8 +76,8 @@ func Tokenizer(values gguf.Metadata) ([]byte, error) {
 	pre, _ := t.get("pre").(string)
 	c, known := cuttings[pre]
 	if !known {
-		return nil, fmt.Errorf("tokenizer.ggml.pre is %s: want gpt-2, llama-bpe, qwen2, smollm or "+
-			"deepseek-r1-qwen", brief(t.get("pre")))
+		return nil, fmt.Errorf("tokenizer.ggml.pre is %s: want gpt-2, llama-bpe, qwen2, smollm, "+
+			"deepseek-r1-qwen or dbrx", brief(t.get("pre")))
 	}
 	if err := t.read(); err != nil {
 		return nil, err
