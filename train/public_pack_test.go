@@ -123,7 +123,7 @@ func lossOf(t *testing.T, p *Public, o gomem.Options) float64 {
 	var packed, all int64
 	p.Packed = func(done, of int64) {
 		if done <= packed || done > of {
-			t.Errorf("%s: %d of %d elements are packed, %d before", format, done, of, packed)
+			t.Errorf("%s: %d of %d elements are packed, %d before", p.Path, done, of, packed)
 		}
 		packed, all = done, of
 	}
@@ -132,8 +132,8 @@ func lossOf(t *testing.T, p *Public, o gomem.Options) float64 {
 	if err != nil {
 		t.Fatalf("%s under %+v: %v", p.Path, o, err)
 	}
-	if packed != all || (all > 0) != (format != "") {
-		t.Errorf("%s: at the end %d of %d elements are packed", format, packed, all)
+	if kept := config.Store != "" || config.Stores != nil; packed != all || (all > 0) != kept {
+		t.Errorf("%s: at the end %d of %d elements are packed", p.Path, packed, all)
 	}
 	for _, u := range r.Usage {
 		if u.Actual != u.Predicted {
