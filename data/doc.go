@@ -78,6 +78,8 @@
 // tokens one behind the other, with EOS between documents, and batches are windows
 // of that; nothing is padded. [Running.Documents] is text as others evaluate it, in
 // documents that are not cut.
+// What is read of jsonl:FILE is documents that stay whole: a [PackedLoader] packs them into rows by
+// best fit decreasing, as bins are packed (Johnson 1974), so that little is padding.
 // Tokens are encoded when the loader is made, each chunk once for a MiB of text,
 // and stay in memory, 4 bytes each.
 //

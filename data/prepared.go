@@ -19,7 +19,7 @@ type Prepared struct {
 }
 
 // preparedHeader names the format that MarshalBinary writes.
-const preparedHeader = "gomem-prepared 1\n"
+const preparedHeader = "gomem-prepared 2\n"
 
 // MarshalBinary writes a header, strings with their lengths, and the SHA-256 of all that.
 func (p *Prepared) MarshalBinary() ([]byte, error) {
@@ -46,7 +46,11 @@ func (p *Prepared) MarshalBinary() ([]byte, error) {
 		out.pairs(p.Corpus.Train)
 		out.pairs(p.Corpus.HeldOut)
 	} else {
-		out.string("sections")
+		kind := "sections"
+		if p.Running.packed {
+			kind = "documents"
+		}
+		out.string(kind)
 		out.sections(p.Running.Train)
 		out.sections(p.Running.HeldOut)
 	}
@@ -86,10 +90,11 @@ func unpacked(b []byte) (*Prepared, error) {
 	switch kind := in.string(); kind {
 	case "pairs":
 		p.Corpus = &Corpus{Info: info, Train: in.pairs(), HeldOut: in.pairs()}
-	case "sections":
-		p.Running = &Running{Info: info, Train: in.sections(), HeldOut: in.sections()}
+	case "sections", "documents":
+		p.Running = &Running{Info: info, Train: in.sections(), HeldOut: in.sections(),
+			packed: kind == "documents"}
 	default:
-		return nil, fmt.Errorf("%.20q where pairs or sections are due", kind)
+		return nil, fmt.Errorf("%.20q where pairs, sections or documents are due", kind)
 	}
 	if in.short || in.rest != "" {
 		return nil, errors.New("it ends too early or too late")
@@ -119,6 +124,7 @@ func (p *parcel) sections(sections []Section) {
 	p.number(len(sections))
 	for _, x := range sections {
 		p.string(x.Text)
+		p.number(x.Given)
 		last := 0
 		if x.Last {
 			last = 1
@@ -163,10 +169,12 @@ func (u *unpacker) pairs() (pairs []Pair) {
 	return pairs
 }
 
-// sections reads as many as there are; each takes two bytes at least.
+// sections reads as many as there are; each takes three bytes at least.
 func (u *unpacker) sections() (sections []Section) {
-	for range u.number(len(u.rest) / 2) {
-		sections = append(sections, Section{Text: u.string(), Last: u.number(1) == 1})
+	for range u.number(len(u.rest) / 3) {
+		text := u.string()
+		sections = append(sections, Section{Text: text, Given: u.number(len(text)),
+			Last: u.number(1) == 1})
 	}
 	return sections
 }

@@ -25,12 +25,14 @@ type Running struct {
 	whole     bool      // there is nothing to train on, and that is meant
 	inOrder   []Section // all of them, in the order of the text
 	documents bool      // sections are documents, each encoded as a text of its own
+	packed    bool      // so they are, and rows have several whole ones
 }
 
 // Section is a part of a document, or all of a short one.
 type Section struct {
-	Text string
-	Last bool // its document ends here
+	Text  string
+	Given int  // bytes at its beginning that are given: nothing is to be learnt of them
+	Last  bool // its document ends here
 }
 
 // Texts are the texts of the sections that are trained on, for [LearnTokenizer].
@@ -51,8 +53,9 @@ const (
 )
 
 // OpenRunning reads the running text that spec names: "text:PATH" is a file, or
-// all files below a folder that are text, each a document; "go:doc" is a document
-// for each documented declaration of the local Go toolchain. progress may be nil;
+// all files below a folder that are text, each a document; "jsonl:PATH" is a file with a
+// document a line, {"text": …} or {"prompt": …, "completion": …}, see [Running.Packed]; "go:doc" is
+// a document for each documented declaration of the local Go toolchain. progress may be nil;
 // it receives the number of files read so far. A bad spec or file gives an
 // *[Error], a done ctx its cause.
 func OpenRunning(ctx context.Context, spec string, progress func(files int)) (*Running, error) {
@@ -72,15 +75,18 @@ func (o Options) OpenRunning(ctx context.Context, spec string) (*Running, error)
 			Err: errors.New("running text has no pairs: leave their limit out")}
 	case spec == "go:doc":
 		return o.readDeclarations(ctx, spec)
-	case scheme != "text":
+	case scheme != "text" && scheme != "jsonl":
 		return nil, &Error{Spec: spec, Misspelt: true,
-			Err: errors.New("no running text: give go:doc or text:PATH")}
+			Err: errors.New("no running text: give go:doc, text:PATH or jsonl:FILE")}
 	case path == "":
 		return nil, &Error{Spec: spec, Misspelt: true,
-			Err: errors.New("no path: give text:PATH, a file or a folder")}
+			Err: errors.New("no path: give text:PATH, a file or a folder, or jsonl:FILE")}
 	}
 	r := &reader{opts: o, list: NewDigest()}
 	r.corpus.Info = Info{Spec: spec, Path: path, Noun: "section"}
+	if scheme == "jsonl" {
+		return readJSONLines(ctx, r, path)
+	}
 	documents, err := r.readDocuments(ctx, path)
 	if err != nil {
 		return nil, err
@@ -181,12 +187,17 @@ func (r *reader) cutDocuments(documents []string) (*Running, error) {
 	for _, d := range documents {
 		total += len(d)
 	}
-	info := &r.corpus.Info
 	size := min(max(total/sectionsWanted, minSectionBytes), maxSectionBytes)
 	var all []Section
 	for _, d := range documents {
 		all = append(all, sections(d, size)...)
 	}
+	return r.shared(all)
+}
+
+// shared holds some sections out.
+func (r *reader) shared(all []Section) (*Running, error) {
+	info := &r.corpus.Info
 	if len(all) == 0 {
 		return nil, r.fail(info.Path, 0, fmt.Errorf("no text in %s: give a file that has some",
 			counted(info.Files, "file")))

@@ -193,13 +193,17 @@ func (l *RunningLoader) Train(step int) Batch {
 
 // Uncounted is the batch of a step without targets: see [Maskable].
 func (l *RunningLoader) Uncounted(step int) (b Batch, ok bool) {
-	b = l.Train(step)
+	return untargeted(l.Train(step)), true
+}
+
+// untargeted is a batch without its targets.
+func untargeted(b Batch) Batch {
 	targets := b.Inputs[1].I32()
 	for i := range targets {
 		targets[i] = NoTarget
 	}
 	b.Units = 0
-	return b, true
+	return b
 }
 
 // HeldOut makes held-out batch i, 0 ≤ i < HeldOutBatches, in the order of the text.

@@ -100,7 +100,8 @@ func TestRunningDeclarations(t *testing.T) {
 	writeAt(t, filepath.Join(root, "src/p/p.go"), goSource)
 	r := openRunning(t, "go:doc")
 	all := slices.Concat(r.Train, r.HeldOut)
-	want := Section{"func Add(a int, b int) (sum int)\n    Add adds two numbers.\n", true}
+	want := Section{Text: "func Add(a int, b int) (sum int)\n    Add adds two numbers.\n",
+		Last: true}
 	if len(all) != 6 || !slices.Contains(all, want) {
 		t.Errorf("%v lacks %v", all, want)
 	}
@@ -112,7 +113,7 @@ func TestRunningRefuses(t *testing.T) {
 		spec, want string
 		misspelt   bool
 	}{
-		{"", "give go:doc or text:PATH", true},
+		{"", "give go:doc, text:PATH or jsonl:FILE", true},
 		{"tsv:x", "no running text", true},
 		{"text:", "no path", true},
 		{"text:" + dir + "/none", "check the path", false},
@@ -135,9 +136,9 @@ func running(documents, words int) *Running {
 	r := &Running{}
 	for i := range documents {
 		text := strings.TrimSpace(strings.Repeat(fmt.Sprintf("w%d ", i), words))
-		r.Train = append(r.Train, Section{text, true})
+		r.Train = append(r.Train, Section{Text: text, Last: true})
 	}
-	r.HeldOut = []Section{{"held out text", true}, {"and more", true}}
+	r.HeldOut = []Section{{Text: "held out text", Last: true}, {Text: "and more", Last: true}}
 	return r
 }
 
@@ -205,7 +206,7 @@ func find(stream, window []int32, seen map[int]bool) int {
 // TestEncodeAll: groups, memories and cores do not show.
 func TestEncodeAll(t *testing.T) {
 	tok := learnt(t, 300)
-	section := Section{strings.Repeat(prose, 200), true}
+	section := Section{Text: strings.Repeat(prose, 200), Last: true}
 	var want []int32
 	var all []Section
 	for range 30 {

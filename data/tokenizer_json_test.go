@@ -182,13 +182,14 @@ func TestPrefixSpace(t *testing.T) {
 	if got := tok.Encode("low low"); err != nil || !slices.Equal(got, []int32{258, 258}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	sections := []Section{{"low", false}, {"low", true}, {"low", true}}
+	sections := []Section{{Text: "low"}, {Text: "low", Last: true}, {Text: "low", Last: true}}
 	if got := encodeGroup(sections, &tok, opening); !slices.Equal(got,
 		[]int32{258, 257, 259, 258, 259}) {
 		t.Errorf("a document's second section begins with a space, or another not: %v", got)
 	}
 	long := strings.Repeat(" low", groupBytes/4+1)
-	sections = []Section{{long, false}, {"low", true}, {long, true}, {"low", true}}
+	sections = []Section{{Text: long}, {Text: "low", Last: true}, {Text: long, Last: true},
+		{Text: "low", Last: true}}
 	got, err := encodeAll(t.Context(), sections, &tok, encodeGroup)
 	if want := encodeGroup(sections, &tok, opening); err != nil || !slices.Equal(got, want) {
 		t.Errorf("in two groups %d ids, in one %d: %v", len(got), len(want), err)

@@ -19,7 +19,7 @@ func (r *Running) Whole() *Running {
 	if all == nil { // it was not read, but made
 		all = slices.Concat(r.HeldOut, r.Train)
 	}
-	w := &Running{Info: r.Info, HeldOut: all, inOrder: all, whole: true}
+	w := &Running{Info: r.Info, HeldOut: all, inOrder: all, whole: true, packed: r.packed}
 	w.Info.HeldOut = len(w.HeldOut)
 	return w
 }

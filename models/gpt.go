@@ -15,6 +15,8 @@ import (
 type GPTConfig struct {
 	Size   string // s512, s64 or base
 	Blocks string // GPT2Blocks or LlamaBlocks
+	// Packed has several documents in a window, none of which attends to another.
+	Packed bool
 
 	Texts  int // windows of text a step
 	Length int // tokens of a window
@@ -225,7 +227,8 @@ const NoTarget = -1
 
 // GPT builds a decoder-only language model: GPT-2, or LLaMA with grouped queries. Its
 // data are windows of text and at each position the token after it, ids i32[texts
-// length]; where the latter is [NoTarget], nothing is predicted. It is trained by
+// length]; where the latter is [NoTarget], nothing is predicted. Packed, there are the positions
+// within documents besides, i32[texts length]: a document begins where one is 0. It is trained by
 // AdamW; matrices and embeddings decay, biases and norms do not. The evaluation's
 // output is each position's loss, f32[texts length], of which perplexity is made.
 //
@@ -242,6 +245,9 @@ func GPT(c GPTConfig) (*Model, error) {
 	targets := m.Input("targets", graph.I32, c.Texts, c.Length)
 	labels, counts := labelled(targets)
 	p := &gpt{GPTConfig: c}
+	if c.Packed {
+		p.positions = m.Input("positions", graph.I32, c.Texts, c.Length)
+	}
 	losses, _ := p.losses(m.Training(), tokens, labels)
 	c.Training.Minimize(m, nn.MeanOver(losses, counts), c.optimizer(),
 		nn.MinimizeOptions{Rate: c.Schedule, Clip: c.Clip})

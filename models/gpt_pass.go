@@ -15,7 +15,11 @@ type gpt struct {
 	GPTConfig
 	first graph.Value // i32[]: the position of the first token
 	rates graph.Value // of rotary positions that are scaled
-	past  *gptPast    // nil: the first token is the text's first
+	// positions are those of tokens within documents, i32[texts length], of which there are
+	// several in a text; none: there is one, from first on.
+	positions graph.Value
+	documents graph.Value // i32[texts length]: the numbers of these documents, from 1
+	past      *gptPast    // nil: the first token is the text's first
 }
 
 // losses is the cross-entropy of each position, f32[texts length], and the logits,
@@ -27,6 +31,10 @@ func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits grap
 	g := c.Graph()
 	leave := c.Enter()
 	p.first, p.rates = g.Constant("first", tensor.FromI32([]int32{0})), p.scaled(g)
+	if p.positions.Valid() {
+		begins := ops.Cast(ops.Equal(p.positions, p.first), graph.I32)
+		p.documents = ops.CumSum(begins, 1)
+	}
 	leave()
 	x := p.hidden(c, tokens)
 	if c.Training() && p.largeLogits() {
@@ -86,9 +94,12 @@ func (p *gpt) embed(c *nn.Ctx, ids graph.Value) graph.Value {
 		at := c.In("wpe")
 		defer at.Enter()()
 		table := at.Table("weight", nn.Normal(0.02), tensor.Of(graph.F32, p.Positions, p.Width))
-		if p.past != nil {
+		switch {
+		case p.past != nil:
 			table = ops.SliceAt(table, p.first, 0, ids.Type().Size(1))
-		} else {
+		case p.positions.Valid():
+			table = ops.Embedding(table, p.positions)
+		default:
 			table = ops.Slice(table, 0, 0, p.Length)
 		}
 		x = ops.Add(x, table)
@@ -279,7 +290,7 @@ func (p *gpt) attend(c *nn.Ctx, layer int, x graph.Value) graph.Value {
 
 // attention is what a layer's is like.
 func (p *gpt) attention(c *nn.Ctx, layer int) ops.AttentionOptions {
-	o := ops.AttentionOptions{Causal: true}
+	o := ops.AttentionOptions{Causal: true, Documents: p.documents}
 	if t := p.Rotary.temper(); t != 1 {
 		o.Scale = float32(t / math.Sqrt(float64(p.size())))
 	}

@@ -107,10 +107,14 @@ func (p *gpt) turn(x graph.Value) graph.Value {
 	if p.Blocks == GPT2Blocks {
 		return x
 	}
-	if p.rates.Valid() {
-		return ops.RotaryBy(x, p.first, p.rates, ops.Rotation{Heads: true})
+	at := p.first
+	if p.positions.Valid() {
+		at = p.positions
 	}
-	return ops.Rotary(x, p.first, ops.Rotation{Base: p.RotaryBase, Heads: true})
+	if p.rates.Valid() {
+		return ops.RotaryBy(x, at, p.rates, ops.Rotation{Heads: true})
+	}
+	return ops.Rotary(x, at, ops.Rotation{Base: p.RotaryBase, Heads: true})
 }
 
 // scaled are the rates of scaled positions; none if they are not scaled.

@@ -181,7 +181,7 @@ func TestBadInput(t *testing.T) {
 		{"train --model gpt --fine", 2, "--fine does nothing for --model gpt"},
 		{"train --model gpt --bleu 1", 2, "--bleu does nothing for --model gpt"},
 		{"train --model gpt --data tsv:pairs.tsv", 2, "give it to --model moe or transformer"},
-		{"train --model gpt --data go:test", 2, "give go:doc or text:PATH"},
+		{"train --model gpt --data go:test", 2, "give go:doc, text:PATH or jsonl:FILE"},
 		{"train --model gpt --size s512 --data text:none", 1, "none"},
 		{"train --model resnet --blocks 3,8,36", 2, "four numbers"},
 		{"train --model resnet --blocks 3,8,36,x", 2, "four numbers"},

@@ -141,6 +141,7 @@ func (c *trainCmd) ready(ctx context.Context, e *env) (*draft, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.packed = packs(c.spec())
 	guessing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	read, likely, flags := make(chan struct{}), *c, c.modelFlags

@@ -106,6 +106,11 @@ func (c *evalCmd) Run(ctx context.Context, e *env) error {
 	if err := x.kind.learnsFrom(string(c.Data)); err != nil {
 		return err
 	}
+	spec, err := c.spec(x)
+	if err != nil {
+		return err
+	}
+	x.flags.packed = packs(spec)
 	b, err := x.flags.build(e.stderr)
 	if err != nil {
 		return x.unusable("%w", err)

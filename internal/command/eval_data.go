@@ -106,15 +106,12 @@ func (l *evalLoading) running() (dataset, error) {
 	if err != nil {
 		return dataset{}, err
 	}
-	d := dataset{id: text.Info.SHA256, formerly: text.Info.Listing,
-		scorer: train.PerplexityScorer}
+	d := dataset{id: text.Info.SHA256, formerly: text.Info.Listing}
 	if l.whole(d) {
 		text = text.Whole()
 	}
-	rows := l.model.Data[0].Type()
-	d.about = text.Info.String()
-	d.batches, err = data.NewRunningLoader(l.ctx, text, tokenizer,
-		data.RunningOptions{Rows: rows.Size(0), Length: rows.Size(1), Seed: l.Seed})
+	d, err = runningBatches(l.ctx, text, tokenizer, l.model, l.Seed)
+	d.id, d.formerly, d.about = text.Info.SHA256, text.Info.Listing, text.Info.String()
 	return d, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
@@ -42,6 +43,27 @@ func (c *evalCmd) public(ctx context.Context, e *env, x checkpointed) error {
 // publicTokens is about how many tokens a batch of a public checkpoint's evaluation has.
 const publicTokens = 2048
 
+// publicDocuments is publicText of documents: rows are as long as the longest of them, if the model
+// reads so much.
+func (c *evalCmd) publicDocuments(ctx context.Context, text *data.Running,
+	x checkpointed) (d dataset, m *models.Model, err error) {
+	l, err := data.NewPackedLoader(ctx, text, x.public.Tokenizer,
+		data.RunningOptions{Rows: 1, Length: 1})
+	if err != nil {
+		return d, nil, err
+	}
+	config := x.public.Config
+	config.Packed = true
+	config.Length = max(2, min(config.Length, slices.Max(l.Packing().Lengths)))
+	config.Texts = max(1, publicTokens/config.Length)
+	if m, err = models.GPT(config); err != nil {
+		return d, nil, x.unusable("%w", err)
+	}
+	d.about, d.scorer = text.Info.String(), train.PerplexityScorer
+	d.batches, err = l.Shaped(data.RunningOptions{Rows: config.Texts, Length: config.Length})
+	return d, m, err
+}
+
 // publicText reads the text, and builds a model for as much of it as fits in a window.
 func (c *evalCmd) publicText(ctx context.Context, w io.Writer, x checkpointed) (d dataset,
 	m *models.Model, err error) {
@@ -55,6 +77,9 @@ func (c *evalCmd) publicText(ctx context.Context, w io.Writer, x checkpointed) (
 	text, err := data.Options{Progress: reading(w, spec)}.OpenRunning(ctx, spec)
 	if err != nil {
 		return d, nil, asSpec(err)
+	}
+	if text.Packed() {
+		return c.publicDocuments(ctx, text.Whole(), x)
 	}
 	text = text.Documents()
 	l, err := data.NewRunningLoader(ctx, text, x.public.Tokenizer,

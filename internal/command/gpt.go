@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/regular"
@@ -29,7 +31,7 @@ func gptConfig(f modelFlags) (models.GPTConfig, error) {
 	setCounts(countField{f.Batch, &c.Texts}, countField{f.Length, &c.Length},
 		countField{f.Depth, &c.Layers})
 	f.sizes(&c.Vocab, f.Vocabulary, &c.Dropout)
-	c.Training, c.Store = f.training(), f.Store
+	c.Training, c.Store, c.Packed = f.training(), f.Store, f.packed
 	if c.Positions > 0 && c.Length > c.Positions && f.kept() == "" {
 		c.Positions = c.Length
 	}
@@ -148,6 +150,9 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 		return err
 	}
 	spec := c.spec()
+	if err := alike(spec, string(c.EvalData)); err != nil {
+		return err
+	}
 	text, err := data.Options{EvalShare: float64(c.EvalShare),
 		Progress: reading(w, spec)}.OpenRunning(ctx, spec)
 	if err != nil {
@@ -163,26 +168,69 @@ func readRunning(ctx context.Context, w io.Writer, c *trainCmd) error {
 	return sizeByWords(c, tokenizer, most)
 }
 
+// packs reports whether data are documents, of which rows have several.
+func packs(spec string) bool { return strings.HasPrefix(spec, "jsonl:") }
+
+// alike refuses to evaluate on documents what is trained on running text, or the reverse: their
+// batches differ.
+func alike(spec, eval string) error {
+	if eval == "" || packs(spec) == packs(eval) {
+		return nil
+	}
+	return usagef("--data %s and --eval-data %s: give jsonl for both, or for neither", spec, eval)
+}
+
 // loadRunning makes batches of running text.
 func loadRunning(ctx context.Context, w io.Writer, c *trainCmd, m *models.Model) (dataset, error) {
 	text, tokenizer := c.given.text, c.given.tokenizer
 	done := notice(w, "gomem: encoding "+c.spec())
 	defer done()
-	rows := m.Data[0].Type()
-	loader, err := data.NewRunningLoader(ctx, text, tokenizer,
-		data.RunningOptions{Rows: rows.Size(0), Length: rows.Size(1), Seed: c.Seed})
+	d, err := runningBatches(ctx, text, tokenizer, m, c.Seed)
 	if err != nil {
 		return dataset{}, err
 	}
+	d.tokenizer, d.about, d.id = tokenizer, text.Info.String(), text.Info.SHA256
+	d.formerly = text.Info.Listing
+	d.facts = append([]field{{"vocabulary", grouped(int64(tokenizer.Used())) + " sub-words"}},
+		d.facts...)
+	return d, nil
+}
+
+// runningBatches are batches of running text, or of documents, of a model's shape.
+func runningBatches(ctx context.Context, text *data.Running, tokenizer *data.Tokenizer,
+	m *models.Model, seed uint64) (d dataset, err error) {
+	d.scorer = train.PerplexityScorer
+	rows := m.Data[0].Type()
+	o := data.RunningOptions{Rows: rows.Size(0), Length: rows.Size(1), Seed: seed}
+	if text.Packed() {
+		loader, err := data.NewPackedLoader(ctx, text, tokenizer, o)
+		if err == nil {
+			d.batches, d.facts = loader, packingFacts(loader.Packing())
+		}
+		return d, err
+	}
+	loader, err := data.NewRunningLoader(ctx, text, tokenizer, o)
+	if err != nil {
+		return d, err
+	}
 	tokens, heldOut := loader.Tokens()
-	return dataset{
-		batches: loader, tokenizer: tokenizer, about: text.Info.String(), id: text.Info.SHA256,
-		formerly: text.Info.Listing,
-		facts: []field{
-			{"vocabulary", grouped(int64(tokenizer.Used())) + " sub-words"},
-			{"tokens", fmt.Sprintf("%s, %s held out", grouped(int64(tokens)),
-				grouped(int64(heldOut)))},
-		},
-		scorer: train.PerplexityScorer,
-	}, nil
+	d.batches, d.facts = loader, []field{{"tokens", fmt.Sprintf("%s, %s held out",
+		grouped(int64(tokens)), grouped(int64(heldOut)))}}
+	return d, nil
+}
+
+// packingFacts say how long documents are, and how they fill rows.
+func packingFacts(p data.Packing) []field {
+	lengths := slices.Sorted(slices.Values(p.Lengths))
+	at := func(share float64) int { return lengths[int(share*float64(len(lengths)-1))] }
+	facts := []field{{"documents", fmt.Sprintf("%s; %s tokens at the median, %s at 90 %%, %s at "+
+		"the most", grouped(int64(p.Documents)), grouped(int64(at(0.5))),
+		grouped(int64(at(0.9))), grouped(int64(at(1))))},
+		{"rows", fmt.Sprintf("%s of %s tokens, %.1f %% full", grouped(int64(p.Rows)),
+			grouped(int64(p.Length)), 100*float64(p.Filled)/float64(max(1, p.Rows*p.Length)))}}
+	if p.Longer > 0 {
+		facts = append(facts, field{"cut", fmt.Sprintf("%s documents are longer than a row",
+			grouped(int64(p.Longer)))})
+	}
+	return facts
 }

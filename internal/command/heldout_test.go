@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -31,5 +32,35 @@ func TestEvalData(t *testing.T) {
 			!strings.Contains(o.stderr, says) {
 			t.Errorf("--eval-data %s: %+v", spec, o)
 		}
+	}
+}
+
+// TestDocuments: documents of JSON lines are trained on and evaluated in rows, and not together
+// with running text.
+func TestDocuments(t *testing.T) {
+	inDir(t)
+	var lines strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&lines, "{\"prompt\": \"after %d comes\", \"completion\": \" %d\"}\n", i, i+1)
+	}
+	write(t, "d.jsonl", lines.String())
+	write(t, "a.txt", strings.Repeat("some text\n", 200))
+	args := []string{"train", "--model", "gpt", "--size", "s512", "--batch", "2", "--data",
+		"jsonl:d.jsonl", "--steps", "3"}
+	says := func(words string, args ...string) {
+		t.Helper()
+		if out := strings.Join(strings.Fields(succeed(t, args...)), " "); !strings.Contains(out,
+			words) {
+			t.Errorf("%q\ndoes not say %q", out, words)
+		}
+	}
+	says("documents 60; ", append(args, "--save", "r")...)
+	says("what was held out of it", "eval", "--from", "r")
+	says("all of it: other data", "eval", "--from", "r", "--data", "text:a.txt")
+	says("wrote public", "export", "--from", "r", "public")
+	says("all of it", "eval", "--from", "public", "--data", "jsonl:d.jsonl")
+	o := invoke(t, append(args, "--eval-data", "text:a.txt")...)
+	if o.status != exitUsage || !strings.Contains(o.stderr, "give jsonl for both") {
+		t.Errorf("%+v", o)
 	}
 }

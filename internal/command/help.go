@@ -105,14 +105,14 @@ const flagTexts = `
 --data
     What to learn from. Pairs of texts: go:doc (doc comment to declaration, from the local
     Go source tree; the default), tsv:FILE (source TAB target), mo:DIR (gettext
-    catalogues) or text:FILE (each line to the next). Running text, for gpt and lstm-lm:
-    go:doc or text:PATH (a file, or the text files of a folder). Images: glyphs (drawn characters;
-    the default), dir:PATH (a folder a class), cifar10:DIR or icons:DIR (an icon theme).
-    Speech: formant (the documentation, synthesised; the default), csv:FILE
-    (wav_filename,wav_filesize,transcript) or espeak:FILE (a sentence a line). Documents:
-    drawn (of known topics; the default) or uci:FILE (UCI's bags of words). mlr, lr,
-    lasso, l1-lr and gbt: libsvm:FILE; mf: mtx:FILE, or ml:DIR, a MovieLens set; lda:
-    text:FILE (a document a line), uci:FILE or uci:DIR (default: drawn). onnx: npz:FILE,
+    catalogues) or text:FILE (each line to the next). Running text, for gpt and lstm-lm: go:doc or
+    text:PATH (a file, or the text files of a folder); for gpt jsonl:FILE, a line {"text": …} or
+    {"prompt": …, "completion": …}. Images: glyphs (drawn characters; the default), dir:PATH (a
+    folder a class), cifar10:DIR or icons:DIR (an icon theme). Speech: formant (the documentation,
+    synthesised; the default), csv:FILE (wav_filename,wav_filesize,transcript) or espeak:FILE
+    (a sentence a line). Documents: drawn (of known topics; the default) or uci:FILE (UCI's bags of
+    words). mlr, lr, lasso, l1-lr and gbt: libsvm:FILE; mf: mtx:FILE, or ml:DIR, a MovieLens set;
+    lda: text:FILE (a document a line), uci:FILE or uci:DIR (default: drawn). onnx: npz:FILE,
     NumPy's archive, npz:DIR, of .npy files, or tensors:FILE, of safetensors, with an array for
     each input, and one for the target, whose axis 0 counts examples.
 --seed

@@ -55,6 +55,7 @@ type modelFlags struct {
 
 	network string // what a checkpoint keeps of one that was given by a file
 	symbols count  // that the data are written with; 0: those of English
+	packed  bool   // rows of the data have several documents
 	sum     string // SHA-256 that the network's file has to have; "": any
 
 	exchanging int          // workers that exchange gradients; 0: there is one
