@@ -93,7 +93,14 @@ func (o smallAdamW) args(c *cuda.Call, gate opening) []any {
 	for _, operand := range c.In {
 		list = append(list, operand)
 	}
-	return append(list, elems(c.In[0]), o.Beta1, o.Beta2, o.Eps, o.Decay, o.Salt)
+	halves := 0
+	if c.In[0].Type.DType == graph.BF16 {
+		halves = 1
+	}
+	if c.In[len(c.In)-3].Type.DType == graph.BF16 {
+		halves += 2
+	}
+	return append(list, elems(c.In[0]), o.Beta1, o.Beta2, o.Eps, o.Decay, int32(halves), o.Salt)
 }
 
 func accumulateCUDA(_ accumulate, c *cuda.Call) ([]cuda.Command, error) {

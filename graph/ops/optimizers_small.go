@@ -39,6 +39,9 @@ func SmallAdamState(w graph.Type, moments graph.DType) []graph.Type {
 // large one as alone, which a square root and a quotient ask for. (Dettmers et al. 2022 have
 // tables with most of their numbers next to the largest of a block, and round to the nearest.)
 // A moment that is not finite makes the others of its block what is no number.
+//
+// w may be bf16, rounded by random numbers, too, so that it moves, on average, by steps that are
+// smaller than its own; its gradient is f32 then or bf16.
 func SmallAdamW(w graph.Value, state []graph.Value, grad, lr, step graph.Value, beta1, beta2, eps,
 	decay float32, gate ...Gate) *graph.Node {
 	if !w.Valid() {
@@ -83,8 +86,14 @@ func (o smallAdamW) infer(in []graph.Type, moments graph.DType) ([]graph.Type, e
 			return nil, err
 		}
 	}
-	plain := []graph.Type{in[0], in[0], in[0], in[vars], in[vars+1], in[vars+2]}
-	return o.adamW.Infer(plain)
+	w, grad := in[0], in[vars]
+	if w.DType == graph.BF16 {
+		w.DType = graph.F32
+		if grad.DType == graph.BF16 {
+			grad.DType = graph.F32
+		}
+	}
+	return o.adamW.Infer([]graph.Type{w, w, w, grad, in[vars+1], in[vars+2]})
 }
 
 // cost is that of all bytes that are read, and those of variables that are written.
@@ -105,9 +114,31 @@ func (smallAdamW) CheckData(in []tensor.View) error { return checkCount(in[len(i
 // smallStep is one execution.
 type smallStep struct {
 	smallAdamW
-	w, g                   []float32
+	w, g                   numbers
 	lr, corr1, corr2, keep float32
 	key                    uint64
+}
+
+// numbers are elements of f32, or else of bfloat16.
+type numbers struct {
+	wide []float32
+	half []uint16
+}
+
+func numbersOf(v tensor.View) numbers {
+	if v.Type.DType == graph.BF16 {
+		return numbers{half: v.U16()}
+	}
+	return numbers{wide: v.F32()}
+}
+
+// read is elements lo to hi-1, in a buffer where they are not f32.
+func (x numbers) read(lo, hi int, buf []float32) []float32 {
+	if x.half == nil {
+		return x.wide[lo:hi]
+	}
+	vec.F32FromBF16(buf, x.half[lo:hi])
+	return buf
 }
 
 func (o smallAdamW) begin(c *kernel.Call) (*smallStep, error) {
@@ -116,7 +147,7 @@ func (o smallAdamW) begin(c *kernel.Call) (*smallStep, error) {
 	}
 	reads := c.In[len(c.In)-3:]
 	lr, step := reads[1].F32()[0], float64(reads[2].F32()[0])
-	return &smallStep{smallAdamW: o, w: c.In[0].F32(), g: reads[0].F32(), lr: lr,
+	return &smallStep{smallAdamW: o, w: numbersOf(c.In[0]), g: numbersOf(reads[0]), lr: lr,
 		corr1: float32(1 - libm.Pow(float64(o.Beta1), step)),
 		corr2: float32(1 - libm.Pow(float64(o.Beta2), step)),
 		keep:  1 - float32(lr*o.Decay),
@@ -125,18 +156,19 @@ func (o smallAdamW) begin(c *kernel.Call) (*smallStep, error) {
 
 // smallSpan is the part of a step that is worked on at a time, in the first-level cache.
 type smallSpan struct {
-	m, v  []float32
-	words []uint32
+	m, v, w, g []float32
+	words      []uint32
 }
 
 // spans calls f in parallel for every span of elements, with buffers.
 func (s *smallStep) spans(c *kernel.Call, f func(lo, hi int, b smallSpan)) {
-	n := len(s.w)
+	n := c.In[0].Type.Elems()
 	c.Pool.For(spans(n), grain/span, func(first, end int) {
-		floats, words := make([]float32, 2*span), make([]uint32, span)
+		floats, words := make([]float32, 4*span), make([]uint32, span)
 		for i := first; i < end; i++ {
 			lo, hi := i*span, min(n, (i+1)*span)
-			f(lo, hi, smallSpan{floats[:hi-lo], floats[span:][:hi-lo], words[:hi-lo]})
+			buf := func(k int) []float32 { return floats[k*span:][:hi-lo] }
+			f(lo, hi, smallSpan{buf(0), buf(1), buf(2), buf(3), words[:hi-lo]})
 		}
 	})
 }
@@ -144,15 +176,25 @@ func (s *smallStep) spans(c *kernel.Call, f func(lo, hi int, b smallSpan)) {
 // advance is the step of elements from lo on, whose moments b has, and draws what these are
 // rounded by.
 func (s *smallStep) advance(lo int, b smallSpan) {
-	w, g := s.w[lo:lo+len(b.m)], s.g[lo:lo+len(b.m)]
+	hi := lo + len(b.m)
+	w, g := s.w.read(lo, hi, b.w), s.g.read(lo, hi, b.g)
 	vec.MulScalar(w, w, s.keep)
 	vec.Adam(w, b.m, b.v, g, s.lr, s.Beta1, s.Beta2, s.Eps, s.corr1, s.corr2)
+	if s.w.half != nil {
+		s.draw(b.words, scramble(s.key), lo)
+		vec.BF16Low(s.w.half[lo:hi], w, b.words)
+	}
+	s.draw(b.words, s.key, lo)
+}
+
+// draw draws the words of elements from lo on.
+func (s *smallStep) draw(words []uint32, key uint64, lo int) {
 	if s.Win.N == 0 {
-		vec.Philox(b.words, s.key, uint64(lo))
+		vec.Philox(words, key, uint64(lo))
 		return
 	}
-	s.Win.visit(lo, lo+len(b.words), func(at, n, from int) {
-		vec.Philox(b.words[at-lo:at-lo+n], s.key, uint64(from))
+	s.Win.visit(lo, lo+len(words), func(at, n, from int) {
+		vec.Philox(words[at-lo:at-lo+n], key, uint64(from))
 	})
 }
 
@@ -230,9 +272,13 @@ func init() {
 	sample := func(op graph.Op, w graph.Type, moments graph.DType, fill fills) Sample {
 		in := append([]graph.Type{w}, SmallAdamState(w, moments)...)
 		fill[len(in)+2] = ones
+		if w.DType == graph.BF16 {
+			fill[0], fill[len(in)] = halves, halves
+		}
 		return Sample{Op: op, In: append(in, w, scalar, scalar), Update: len(in), Fill: fill}
 	}
-	for _, w := range []graph.Type{tensor.Of(graph.F32, 3, 307), tensor.Of(graph.F32, 8, 128)} {
+	for _, w := range []graph.Type{tensor.Of(graph.F32, 3, 307), tensor.Of(graph.F32, 8, 128),
+		tensor.Of(graph.BF16, 8, 128)} {
 		s := sample(adamW8{o}, w, graph.U8, fills{1: fromOne, 2: positive, 3: fromOne, 4: positive})
 		register(sample(adamW16{o}, w, graph.BF16, fills{1: halves, 2: halves}), s)
 		s.Op, s.In = every{Op: s.Op, N: 1}, append(slices.Clone(s.In), scalar)

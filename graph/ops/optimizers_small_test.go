@@ -35,12 +35,17 @@ func scrambled(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// momentWords are what n moments are rounded by in a step of a variable of this name.
-func momentWords(name string, step, n int) []uint32 {
+// momentWords are what n moments are rounded by in a step of a variable of this name, or what the
+// variable is.
+func momentWords(name string, step, n int, variable bool) []uint32 {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	words := make([]uint32, n)
-	vec.Philox(words, scrambled(scrambled(uint64(step))^h.Sum64()), 0)
+	key := scrambled(scrambled(uint64(step)) ^ h.Sum64())
+	if variable {
+		key = scrambled(key)
+	}
+	vec.Philox(words, key, 0)
 	return words
 }
 
@@ -109,50 +114,108 @@ func TestSmallAdamWOnThreads(t *testing.T) {
 	}
 }
 
-// TestSmallAdamW against the algorithm in float64, with moments rounded by the same random
-// numbers. Where a number is too close to what rounding turns on, either way is right: none is.
+// TestSmallAdamW against the algorithm in float64, with moments, and variables of bfloat16, rounded
+// by the same random numbers. Where a number is too close to what rounding turns on, either way is
+// right: none is.
 func TestSmallAdamW(t *testing.T) {
-	const b1, b2, eps, decay = 0.9, 0.98, 1e-9, 0.1
-	for _, moments := range []graph.DType{graph.BF16, graph.U8} {
-		for _, sizes := range [][]int{{1}, {255}, {3, 256}, {2, 531}} {
-			tr := newTraining(12, sizes...)
-			for _, g := range tr.grads {
-				for i := range g { // neighbours of other sizes
-					g[i] *= float32(math.Pow(10, float64(i%7-3)))
+	for _, half := range []bool{false, true} {
+		for _, moments := range []graph.DType{graph.BF16, graph.U8} {
+			for _, sizes := range [][]int{{1}, {255}, {3, 256}, {2, 531}} {
+				tr := newTraining(19, sizes...)
+				tr.half = half
+				for _, g := range tr.grads {
+					for i := range g { // neighbours of other sizes
+						g[i] *= float32(math.Pow(10, float64(i%7-3)))
+					}
 				}
+				got := smallTraining(t, tr, moments, nil, 0.1)
+				w, m, v := smallReference(tr, moments)
+				name := fmt.Sprint(half, moments, sizes)
+				first, second := unpacked(got[1:], moments)
+				near(t, name+" w", widened(got[0]), w)
+				near(t, name+" m", first, m)
+				near(t, name+" v", second, v)
 			}
-			w := widen(tr.w)
-			m, v := make([]float64, len(w)), make([]float64, len(w))
-			for k, g := range tr.grads {
-				corr1, corr2 := 1-math.Pow(b1, float64(k+1)), 1-math.Pow(b2, float64(k+1))
-				for i := range w {
-					x := float64(g[i])
-					m[i] = float64(b1*m[i]) + float64((1-b1)*x)
-					v[i] = float64(b2*v[i]) + float64((1-b2)*x*x)
-					w[i] -= float64(rate*decay*w[i]) +
-						float64(rate*(m[i]/corr1)/(math.Sqrt(v[i]/corr2)+eps))
-				}
-				words := momentWords("w0", k+1, len(w))
-				low := func(i int) uint32 { return words[i] & 0xffff }
-				high := func(i int) uint32 { return words[i] >> 16 }
-				if moments == graph.BF16 {
-					in16(m, low)
-					in16(v, high)
-					continue
-				}
-				for lo := 0; lo < len(w); lo += 256 {
-					hi := min(len(w), lo+256)
-					in8(m[lo:hi], 15, 0, func(i int) uint32 { return low(lo + i) })
-					in8(v[lo:hi], 31, 0.125, func(i int) uint32 { return high(lo + i) })
-				}
-			}
-			got := smallTraining(t, tr, moments, nil, decay)
-			name := fmt.Sprint(moments, sizes)
-			first, second := unpacked(got[1:], moments)
-			near(t, name+" w", got[0].F32(), w)
-			near(t, name+" m", first, m)
-			near(t, name+" v", second, v)
 		}
+	}
+}
+
+// widened is a view of f32 or bf16 as f32.
+func widened(v tensor.View) []float32 {
+	if v.Type.DType == graph.F32 {
+		return v.F32()
+	}
+	x := make([]float32, len(v.U16()))
+	vec.F32FromBF16(x, v.U16())
+	return x
+}
+
+// smallReference is the variable and the moments after the steps of smallTraining, in float64.
+func smallReference(tr training, moments graph.DType) (w, m, v []float64) {
+	const b1, b2, eps, decay = 0.9, 0.98, 1e-9, 0.1
+	w, m, v = widen(tr.w), make([]float64, len(tr.w)), make([]float64, len(tr.w))
+	nearest := func(int) uint32 { return 0x8000 }
+	if tr.half {
+		in16(w, nearest) // no number to start from is a tie
+	}
+	for k, g := range tr.grads {
+		corr1, corr2 := 1-math.Pow(b1, float64(k+1)), 1-math.Pow(b2, float64(k+1))
+		for i := range w {
+			x := float64(g[i])
+			m[i] = float64(b1*m[i]) + float64((1-b1)*x)
+			v[i] = float64(b2*v[i]) + float64((1-b2)*x*x)
+			w[i] -= float64(rate*decay*w[i]) +
+				float64(rate*(m[i]/corr1)/(math.Sqrt(v[i]/corr2)+eps))
+		}
+		name := "w0"
+		if tr.half {
+			name = "w1"
+			words := momentWords(name, k+1, len(w), true)
+			in16(w, func(i int) uint32 { return words[i] & 0xffff })
+		}
+		words := momentWords(name, k+1, len(w), false)
+		low := func(i int) uint32 { return words[i] & 0xffff }
+		high := func(i int) uint32 { return words[i] >> 16 }
+		if moments == graph.BF16 {
+			in16(m, low)
+			in16(v, high)
+			continue
+		}
+		for lo := 0; lo < len(w); lo += 256 {
+			hi := min(len(w), lo+256)
+			in8(m[lo:hi], 15, 0, func(i int) uint32 { return low(lo + i) })
+			in8(v[lo:hi], 31, 0.125, func(i int) uint32 { return high(lo + i) })
+		}
+	}
+	return w, m, v
+}
+
+// TestHalfVariablesMove: a variable of bfloat16 whose steps are far below its own moves, on average
+// over many, as one of f32 does.
+func TestHalfVariablesMove(t *testing.T) {
+	const n, steps = 4096, 100
+	tr := training{sizes: []int{n}, w: make([]float32, n), half: true}
+	for i := range tr.w {
+		tr.w[i] = 1
+	}
+	for range steps {
+		g := make([]float32, n)
+		for i := range g {
+			g[i] = 1
+		}
+		tr.grads = append(tr.grads, g)
+	}
+	tr.state = ops.SmallAdamState(tensor.Of(graph.F32, n), graph.BF16)
+	tr.step = func(g *graph.Graph, w graph.Value, s []graph.Value,
+		grad, lr, step graph.Value) *graph.Node {
+		return ops.SmallAdamW(w, s, grad, ops.Scale(lr, 1e-3), step, 0.9, 0.999, 1e-8, 0)
+	}
+	mean := 0.0
+	for _, x := range widened(tr.views(t, nil)[0]) {
+		mean += float64(x) / n
+	}
+	if want := 1 - steps*rate*1e-3; math.Abs(mean-want) > 5e-4 {
+		t.Errorf("variables are %v on average, want %v", mean, want)
 	}
 }
 
@@ -258,5 +321,37 @@ func TestBadSmallAdamW(t *testing.T) {
 		if err := b.Err(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want %s", err, want)
 		}
+	}
+}
+
+// BenchmarkSmallAdamW is in bytes that are read and written per second, beside AdamW's.
+func BenchmarkSmallAdamW(b *testing.B) {
+	const n = 1 << 24
+	w := tensor.Of(graph.F32, n)
+	for _, moments := range []graph.DType{graph.F32, graph.BF16, graph.U8} {
+		b.Run(moments.String(), func(b *testing.B) {
+			bb := newBench(b)
+			v, g := bb.variable(make([]float32, n), n), bb.f32(make([]float32, n), n)
+			one := bb.f32([]float32{1})
+			var state []graph.Value
+			for i, t := range ops.SmallAdamState(w, moments) {
+				state = append(state, bb.State(fmt.Sprint("state", i), t, graph.Init{}))
+			}
+			update := ops.SmallAdamW
+			if moments == graph.F32 {
+				update = func(w graph.Value, s []graph.Value, grad, lr, step graph.Value, beta1, beta2,
+					eps, decay float32, gate ...ops.Gate) *graph.Node {
+					return ops.AdamW(w, s[0], s[1], grad, lr, step, beta1, beta2, eps, decay)
+				}
+			}
+			node := update(v, state, g, one, one, 0.9, 0.999, 1e-8, 0.1)
+			m := bb.run()
+			b.SetBytes(node.Cost().Bytes)
+			for b.Loop() {
+				if err := m.Step(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/internal/kernel/vec"
 )
 
 // training runs steps of an optimizer with other gradients each, and returns
@@ -24,6 +25,7 @@ type training struct {
 	step  func(g *graph.Graph, w graph.Value, state []graph.Value,
 		grad, lr, step graph.Value) *graph.Node
 	sizes []int
+	half  bool // the variable is bf16
 }
 
 const rate = 0.1
@@ -42,12 +44,18 @@ func (tr training) views(t testing.TB, threads *pool.Pool) []tensor.View {
 	t.Helper()
 	b := newBench(t)
 	w := b.variable(tr.w, tr.sizes...)
+	if tr.half {
+		half := tensor.New(tensor.Of(graph.BF16, tr.sizes...))
+		vec.BF16FromF32(half.U16(), tr.w)
+		w = b.Variable(b.next("w"), half.Type, graph.Init{})
+		b.data[w] = half
+	}
 	var state []graph.Value
 	for i, ty := range tr.state {
 		state = append(state, b.State(fmt.Sprint("state", i), ty, graph.Init{}))
 	}
 	scalar := tensor.Of(graph.F32)
-	grad, lr, step := b.Input("grad", w.Type()), b.Input("lr", scalar), b.Input("step", scalar)
+	grad, lr, step := b.Input("grad", tensor.Of(graph.F32, tr.sizes...)), b.Input("lr", scalar), b.Input("step", scalar)
 	tr.step(b.Graph, w, state, grad, lr, step)
 	b.data[lr] = tensor.FromF32([]float32{rate})
 	b.data[step] = tensor.FromF32([]float32{1})

@@ -66,25 +66,38 @@ extern "C" __global__ void __launch_bounds__(256) adam(Gate gate, float *w, floa
 __device__ __forceinline__ u64 moment_key(const float *step, u64 salt) {
 	return scramble(scramble((u64)*step) ^ salt);
 }
-__device__ __forceinline__ u32 moment_word(const Walk &window, u64 key, i64 i) {
+__device__ __forceinline__ i64 moment_place(const Walk &window, i64 i) {
 	i64 at[1] = {i};
 	if (window.rank) places(window, i, at, 1);
-	return philox_word(key, at[0]);
+	return at[0];
 }
 __device__ __forceinline__ u16 drawn16(float x, u32 random) {
 	u32 u = __float_as_uint(x);
 	return (u16)(is_nan(x) ? u >> 16 | 0x40 : (u + random) >> 16);
 }
-extern "C" __global__ void __launch_bounds__(256) adam_bf16(PARAM Walk window, Gate gate, float *w,
-	u16 *m, u16 *v, const float *g, const float *lr, const float *step, i64 n, Adam config,
-	u64 salt) {
+// A variable, rounded as well if it is of bfloat16, with its gradient: bits 0 and 1 of halves.
+struct Weights {
+	void *w;
+	const void *g;
+	int halves;
+	u64 key;
+	__device__ __forceinline__ void next(const AdamStep &s, i64 i, i64 place, float &m, float &v) {
+		float x = s.next(element(w, i, halves & 1), m, v, element(g, i, halves & 2));
+		if (halves & 1) ((u16 *)w)[i] = drawn16(x, philox_word(scramble(key), place) & 0xffff);
+		else ((float *)w)[i] = x;
+	}
+};
+extern "C" __global__ void __launch_bounds__(256) adam_bf16(PARAM Walk window, Gate gate, void *w,
+	u16 *m, u16 *v, const void *g, const float *lr, const float *step, i64 n, Adam config,
+	int halves, u64 salt) {
 	if (!gate.open()) return;
 	AdamStep s(config, lr, step);
-	u64 key = moment_key(step, salt);
+	Weights x{w, g, halves, moment_key(step, salt)};
 	EACH(i, n) {
 		float mi = from_bf16(m[i]), vi = from_bf16(v[i]);
-		w[i] = s.next(w[i], mi, vi, g[i]);
-		u32 word = moment_word(window, key, i);
+		i64 place = moment_place(window, i);
+		x.next(s, i, place, mi, vi);
+		u32 word = philox_word(x.key, place);
 		m[i] = drawn16(mi, word & 0xffff), v[i] = drawn16(vi, word >> 16);
 	}
 }
@@ -110,25 +123,25 @@ __device__ __forceinline__ float eighth(u32 code) {
 	return __uint_as_float((code << 20) + 0x3f800000) - 1;
 }
 // A block of threads has a block of 256 moments.
-extern "C" __global__ void __launch_bounds__(256) adam_8bit(PARAM Walk window, Gate gate, float *w,
-	u8 *m, float *m_scale, u8 *v, float *v_scale, const float *g, const float *lr,
-	const float *step, i64 n, Adam config, u64 salt) {
+extern "C" __global__ void __launch_bounds__(256) adam_8bit(PARAM Walk window, Gate gate, void *w,
+	u8 *m, float *m_scale, u8 *v, float *v_scale, const void *g, const float *lr,
+	const float *step, i64 n, Adam config, int halves, u64 salt) {
 	if (!gate.open()) return;
 	AdamStep s(config, lr, step);
 	Team t = team(1);
-	u64 key = moment_key(step, salt);
+	Weights x{w, g, halves, moment_key(step, salt)};
 	for (i64 b = t.first; b * 256 < n; b += t.step) {
-		i64 i = b * 256 + t.lane;
+		i64 i = b * 256 + t.lane, place = moment_place(window, i);
 		float mi = 0, vi = 0;
 		if (i < n) {
 			mi = eighth(m[i] & 127) * m_scale[b], vi = eighth(v[i]) * v_scale[b];
 			if (m[i] & 128) mi = -mi;
-			w[i] = s.next(w[i], mi, vi, g[i]);
+			x.next(s, i, place, mi, vi);
 		}
 		Scale sm(max_of(t, fabsf(mi)), 15), sv(max_of(t, vi), 31);
 		if (t.lane == 0) m_scale[b] = sm.value(), v_scale[b] = sv.value();
 		if (i >= n) continue;
-		u32 word = moment_word(window, key, i), sign = __float_as_uint(mi) >> 31 << 7;
+		u32 word = philox_word(x.key, place), sign = __float_as_uint(mi) >> 31 << 7;
 		m[i] = (u8)(sm.code(fabsf(mi), word << 16 >> 12, 0, 127) | (sm.finite ? sign : 0));
 		v[i] = (u8)sv.code(vi, word >> 16 << 4, 1, 255);
 	}
