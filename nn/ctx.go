@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
 )
 
@@ -145,7 +146,7 @@ func (c *Ctx) ParamOf(name string, init Init, t graph.Type) graph.Value {
 func (c *Ctx) Table(name string, init Init, t graph.Type) graph.Value {
 	v := c.ParamOf(name, init, t)
 	if v.Valid() {
-		c.model.tables[v.Node.ID] = true
+		c.model.tables[c.model.variables[c.params+name].Node.ID] = true
 	}
 	return v
 }
@@ -169,13 +170,17 @@ func (c *Ctx) Update(n *graph.Node) {
 	}
 }
 
-func (c *Ctx) variable(name string, init Init, t graph.Type, average bool) graph.Value {
+func (c *Ctx) variable(name string, init Init, t graph.Type, average bool) (got graph.Value) {
 	m, full := c.model, c.params+name
 	v, found := m.variables[full]
 	if !c.claim(full) {
 		return graph.Value{}
 	}
 	t = c.distinct(t)
+	if !average && t.DType == graph.F32 && m.Halves != nil && m.Halves(full, t) {
+		t.DType = graph.BF16
+		defer func() { got = c.wide(full, got) }()
+	}
 	switch {
 	case !found:
 		defer m.Graph.Within(c.params)()
@@ -186,6 +191,19 @@ func (c *Ctx) variable(name string, init Init, t graph.Type, average bool) graph
 		return graph.Value{}
 	}
 	return v
+}
+
+// wide is a parameter of bfloat16 as layers compute with it, f32, once in a pass.
+func (c *Ctx) wide(name string, v graph.Value) graph.Value {
+	if !v.Valid() {
+		return v
+	}
+	w, ok := c.pass.common["wide "+name]
+	if !ok {
+		w = ops.Cast(v, graph.F32)
+		c.pass.common["wide "+name] = w
+	}
+	return w
 }
 
 // describe is a variable's type, with what it is.
@@ -250,6 +268,7 @@ func (c *Ctx) distinct(t graph.Type) graph.Type {
 func (m *Model) Declare(net func(c *Ctx, in ...graph.Value), in ...graph.Value) {
 	scratch := NewModel()
 	scratch.Unnamed, scratch.Adapters, scratch.Packing = m.Unnamed, m.Adapters, m.Packing
+	scratch.Halves = m.Halves
 	var like []graph.Value
 	for _, v := range in {
 		if !v.Valid() {

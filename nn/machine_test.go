@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/reference"
 	"github.com/gomem/gomem/nn"
@@ -48,12 +49,19 @@ func run(t testing.TB, m *nn.Model, train bool, values ...graph.Value) *machine 
 	}
 	x := &machine{Machine: r, t: t, model: m}
 	for _, n := range m.Graph.Variables() {
-		if n.Out[0].DType != graph.F32 {
-			continue // state, which starts as zeros
-		}
 		h := fnv.New64a()
 		h.Write([]byte(n.Name))
-		draw(x.f32(n.Value(0)), n.Init, rand.New(rand.NewPCG(1, h.Sum64())))
+		rng := rand.New(rand.NewPCG(1, h.Sum64()))
+		switch v := x.Value(n.Value(0)); n.Out[0].DType {
+		case graph.F32:
+			draw(v.F32(), n.Init, rng)
+		case graph.BF16:
+			wide := make([]float32, len(v.U16()))
+			draw(wide, n.Init, rng)
+			for i, y := range wide {
+				v.U16()[i] = tensor.ToBF16(y)
+			}
+		} // others are state, which starts as zeros
 	}
 	return x
 }

@@ -78,6 +78,10 @@ func (m *Model) Minimize(loss graph.Value, by Optimizer, options ...MinimizeOpti
 		m.states = map[string]states{}
 	}
 	m.states[o.Name] = learner.made
+	if err := learner.halves(); err != nil {
+		m.Graph.Fail(err)
+		return
+	}
 	learner.grads = autodiff.Grad(learner.weighed(loss), learner.parameters...)
 	if !learner.prune(loss) {
 		return
@@ -230,6 +234,24 @@ func (l *learner) prune(loss graph.Value) bool {
 	return len(grads) > 0
 }
 
+// halves reports parameters of bfloat16 that the optimizer or the workers cannot have.
+func (l *learner) halves() error {
+	for _, v := range l.parameters {
+		if v.Type().DType != graph.BF16 {
+			continue
+		}
+		if by, ok := l.by.(interface{ rounds() bool }); !ok || !by.rounds() {
+			return errorf("objective %q: %s is bf16, which Adam and AdamW train with moments in "+
+				"bf16 or u8", l.Name, v)
+		}
+		if l.Workers > 1 {
+			return errorf("objective %q: %s is bf16, which workers do not exchange: want f32, or "+
+				"one worker", l.Name, v)
+		}
+	}
+	return nil
+}
+
 // each visits the parameters, the last first, whose gradients are done first.
 func (l *learner) each(visit func(i int)) {
 	for i := len(l.parameters) - 1; i >= 0; i-- {
@@ -262,9 +284,11 @@ func (l *learner) prepare() {
 // accumulate replaces the gradient by the mean of those since the last update.
 func (l *learner) accumulate(i int) {
 	u := l.update(i)
-	sum := u.State("gradient", u.Parameter.Type())
-	l.grads[i] = ops.Scale(ops.Add(sum, u.Gradient), 1/float32(l.Accumulate))
-	l.keep(ops.AccumulateUntil(sum, u.Gradient, l.gate))
+	t, fresh := u.Parameter.Type(), wider(u.Gradient)
+	t.DType = graph.F32
+	sum := u.State("gradient", t)
+	l.grads[i] = ops.Scale(ops.Add(sum, fresh), 1/float32(l.Accumulate))
+	l.keep(ops.AccumulateUntil(sum, fresh, l.gate))
 }
 
 // clip scales gradients by one factor: first their squares are summed, which may be too
@@ -274,15 +298,19 @@ func (l *learner) clip() {
 	defer l.Graph.Within("clip/")()
 	var squares graph.Value
 	l.each(func(i int) {
-		s := ops.WideSquares(l.grads[i])
+		s := ops.WideSquares(wider(l.grads[i]))
 		if squares.Valid() {
 			s = ops.Add(squares, s)
 		}
 		squares = s
 	})
 	factor := ops.NormFactor(squares, l.Clip)
-	l.each(func(i int) { l.grads[i] = ops.Mul(l.grads[i], factor) })
+	l.each(func(i int) { l.grads[i] = ops.MulWide(l.grads[i], factor) })
 }
+
+// wider is a gradient in f32. That of a parameter of bfloat16 is converted where it is used, each
+// time, so that it waits for the others in 2 bytes an element.
+func wider(grad graph.Value) graph.Value { return ops.Cast(grad, graph.F32) }
 
 // update is what an optimizer gets for a parameter.
 func (l *learner) update(i int) Update {
@@ -298,7 +326,7 @@ func (l *learner) updates() (list []*graph.Node) {
 		l.Graph.InPhase(graph.Update, func() {
 			u := l.update(i)
 			if w := u.Parameter; l.Decay > 0 && (l.Exempt == nil || !l.Exempt(w)) {
-				u.Gradient = ops.Add(u.Gradient, ops.Scale(w, l.Decay))
+				u.Gradient = ops.Add(wider(u.Gradient), ops.Scale(wider(w), l.Decay))
 			}
 			list = append(list, l.by.Update(u)...)
 		})

@@ -46,6 +46,11 @@ type Model struct {
 	// Packing says which matrices are held in few bits, and are not trained; nil: none.
 	Packing Packing
 
+	// Halves says which parameters are variables of bfloat16, without a copy of f32: layers
+	// compute with them in f32, and they are trained by [Adam] or [AdamW] with small moments,
+	// which round them by random numbers; nil: none. What says so may not depend on the pass.
+	Halves func(parameter string, t graph.Type) bool
+
 	// Workers is how many processes train the model together, each with batches of its own;
 	// 0, like 1, is one. With more, objectives exchange their gradients before these are
 	// clipped and used, and what running averages fold in, so that the variables of all

@@ -12,9 +12,13 @@ import (
 )
 
 // broad is a classifier whose first layer is large enough for small moments.
-func broad(t *testing.T, by nn.Optimizer, o nn.MinimizeOptions) (m *nn.Model, x, y graph.Value) {
+func broad(t *testing.T, by nn.Optimizer, o nn.MinimizeOptions,
+	set ...func(*nn.Model)) (m *nn.Model, x, y graph.Value) {
 	t.Helper()
 	m = nn.NewModel()
+	for _, f := range set {
+		f(m)
+	}
 	x, y = m.Input("x", graph.F32, 8, 64), m.Input("y", graph.I32, 8)
 	c := m.Training()
 	h := nn.Relu(nn.Linear(c.In("wide"), x, 70))
@@ -28,6 +32,8 @@ func TestSmallMomentsUnderPlans(t *testing.T) {
 	for _, moments := range []graph.DType{graph.BF16, graph.U8} {
 		m, x, y := broad(t, nn.AdamW{Moments: moments},
 			nn.MinimizeOptions{Clip: 0.5, Accumulate: 2})
+		samePlans(t, m, x, y)
+		m, x, y = broad(t, nn.AdamW{Moments: moments}, nn.MinimizeOptions{Clip: 0.5}, halved)
 		samePlans(t, m, x, y)
 	}
 }
@@ -59,10 +65,29 @@ func TestSmallMomentsAreVariables(t *testing.T) {
 	}
 }
 
+// TestHalvesAreVariables: all that is kept of a matrix is 2 bytes an element, and its moments.
+func TestHalvesAreVariables(t *testing.T) {
+	m, _, _ := broad(t, nn.AdamW{Moments: graph.U8}, nn.MinimizeOptions{Clip: 1}, halved)
+	var all []string
+	for _, n := range m.Graph.Variables() {
+		all = append(all, n.Name+" "+n.Out[0].String())
+	}
+	want := []string{"wide/weight bf16[64 70]", "wide/bias f32[70]", "out/weight bf16[70 10]",
+		"out/bias f32[10]", "out/bias/first f32[10]", "out/bias/second f32[10]",
+		"out/weight/first u8[70 10]", "out/weight/first-scales f32[3]",
+		"out/weight/second u8[70 10]", "out/weight/second-scales f32[3]",
+		"wide/bias/first f32[70]", "wide/bias/second f32[70]", "wide/weight/first u8[64 70]",
+		"wide/weight/first-scales f32[18]", "wide/weight/second u8[64 70]",
+		"wide/weight/second-scales f32[18]"}
+	if !slices.Equal(all, want) {
+		t.Errorf("variables are\n%v, want\n%v", all, want)
+	}
+}
+
 // TestSmallMomentsLearn: after the same steps, the loss is that of f32 within some percent.
 func TestSmallMomentsLearn(t *testing.T) {
-	loss := func(by nn.Optimizer) float64 {
-		m, x, y := broad(t, by, nn.MinimizeOptions{Rate: nn.Constant(0.003)})
+	loss := func(by nn.Optimizer, set ...func(*nn.Model)) float64 {
+		m, x, y := broad(t, by, nn.MinimizeOptions{Rate: nn.Constant(0.003)}, set...)
 		e := run(t, m, true)
 		recent := 0.0
 		for step := range 400 {
@@ -84,9 +109,11 @@ func TestSmallMomentsLearn(t *testing.T) {
 		t.Fatalf("the loss by f32 is %v: nothing is learnt", plain)
 	}
 	for _, moments := range []graph.DType{graph.BF16, graph.U8} {
-		small := loss(nn.AdamW{Moments: moments})
-		t.Logf("the loss by f32 is %v, by %s %v", plain, moments, small)
-		if math.Abs(small/plain-1) > 0.03 {
+		half := loss(nn.AdamW{Moments: moments}, halved)
+		if math.Abs(half/plain-1) > 0.05 {
+			t.Errorf("the loss by matrices of bf16 and %s is %v, by f32 %v", moments, half, plain)
+		}
+		if small := loss(nn.AdamW{Moments: moments}); math.Abs(small/plain-1) > 0.03 {
 			t.Errorf("the loss by %s is %v, by f32 %v", moments, small, plain)
 		}
 	}
@@ -102,12 +129,27 @@ func TestBadSmallMoments(t *testing.T) {
 			m.Fine = true
 			return nn.Adam{Moments: graph.BF16}
 		},
+		"a/weight is bf16, which Adam and AdamW train": func(m *nn.Model) nn.Optimizer {
+			halved(m)
+			return nn.AdamW{}
+		},
+		"is bf16, which workers do not exchange": func(m *nn.Model) nn.Optimizer {
+			halved(m)
+			m.Workers = 2
+			return nn.AdamW{Moments: graph.U8}
+		},
 	} {
 		m := nn.NewModel()
+		by := f(m)
 		_, _, loss := regression(m, 2)
-		m.Minimize(loss, f(m))
+		m.Minimize(loss, by)
 		if err := m.Err(); err == nil || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("error is %v, want %s", err, want)
 		}
 	}
+}
+
+// halved makes matrices variables of bfloat16.
+func halved(m *nn.Model) {
+	m.Halves = func(_ string, t graph.Type) bool { return t.Rank() == 2 }
 }

@@ -108,7 +108,7 @@ func (o Adam) small(u Update, decay float32) (list []*graph.Node, ok bool) {
 	case u.Fine:
 		w.Graph().Fail(errorf("the fine form has no moments of Adam in %s: want f32", o.Moments))
 		return nil, true
-	case w.Type().Elems() < smallFrom:
+	case w.Type().Elems() < smallFrom && w.Type().DType == graph.F32:
 		return nil, false
 	}
 	var state []graph.Value
@@ -124,6 +124,9 @@ func (o Adam) small(u Update, decay float32) (list []*graph.Node, ok bool) {
 	return []*graph.Node{ops.SmallAdamW(u.Parameter, state, u.Gradient, u.Rate, u.Step, beta1,
 		beta2, orDefault(o.Eps, 1e-8), decay, u.Gate)}, true
 }
+
+// rounds reports whether moments are small, so that parameters may be bf16.
+func (o Adam) rounds() bool { return o.Moments == graph.BF16 || o.Moments == graph.U8 }
 
 // Update is the update of a parameter.
 func (o Adam) Update(u Update) []*graph.Node {
@@ -168,6 +171,9 @@ func (o AdamW) Update(u Update) []*graph.Node {
 	return []*graph.Node{ops.AdamW(u.Parameter, first, second, u.Gradient, u.Rate, u.Step, beta1,
 		beta2, orDefault(o.Eps, 1e-8), orDefault(o.Decay, 0.01), u.Gate)}
 }
+
+// rounds reports whether moments are small, so that parameters may be bf16.
+func (o AdamW) rounds() bool { return Adam{Moments: o.Moments}.rounds() }
 
 // Rate is 0.001.
 func (AdamW) Rate() Schedule { return Constant(0.001) }

@@ -22,6 +22,14 @@ func Sub(a, b graph.Value) graph.Value { return onNumbers(binary{sub}, a, b) }
 // Mul is a · b, element by element.
 func Mul(a, b graph.Value) graph.Value { return onNumbers(binary{mul}, a, b) }
 
+// MulWide is [Mul] in f32, of operands of f32 or bf16.
+func MulWide(a, b graph.Value) graph.Value {
+	if a.Valid() && b.Valid() && (a.Type().DType == graph.BF16 || b.Type().DType == graph.BF16) {
+		return apply(InBF16(binary{mul}, 0), a, b)
+	}
+	return Mul(a, b)
+}
+
 // Div is a / b, of integers towards zero. An integer divided by zero is an error of the step.
 func Div(a, b graph.Value) graph.Value { return onNumbers(binary{div}, a, b) }
 

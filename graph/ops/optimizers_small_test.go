@@ -339,8 +339,8 @@ func BenchmarkSmallAdamW(b *testing.B) {
 			}
 			update := ops.SmallAdamW
 			if moments == graph.F32 {
-				update = func(w graph.Value, s []graph.Value, grad, lr, step graph.Value, beta1, beta2,
-					eps, decay float32, gate ...ops.Gate) *graph.Node {
+				update = func(w graph.Value, s []graph.Value, grad, lr, step graph.Value,
+					beta1, beta2, eps, decay float32, _ ...ops.Gate) *graph.Node {
 					return ops.AdamW(w, s[0], s[1], grad, lr, step, beta1, beta2, eps, decay)
 				}
 			}

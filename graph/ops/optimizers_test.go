@@ -55,7 +55,8 @@ func (tr training) views(t testing.TB, threads *pool.Pool) []tensor.View {
 		state = append(state, b.State(fmt.Sprint("state", i), ty, graph.Init{}))
 	}
 	scalar := tensor.Of(graph.F32)
-	grad, lr, step := b.Input("grad", tensor.Of(graph.F32, tr.sizes...)), b.Input("lr", scalar), b.Input("step", scalar)
+	grad := b.Input("grad", tensor.Of(graph.F32, tr.sizes...))
+	lr, step := b.Input("lr", scalar), b.Input("step", scalar)
 	tr.step(b.Graph, w, state, grad, lr, step)
 	b.data[lr] = tensor.FromF32([]float32{rate})
 	b.data[step] = tensor.FromF32([]float32{1})

@@ -151,6 +151,10 @@ func (l *lowerer) as(v graph.Value, d graph.DType, phase graph.Phase) graph.Valu
 	if l.err != nil || !v.Valid() || v.Type().DType == d {
 		return v
 	}
+	if n := v.Node; d == graph.BF16 && n.Op == ops.CastTo(graph.F32) &&
+		n.In[0].Type().DType == graph.BF16 {
+		return n.In[0] // a variable of bfloat16, say: it is no other number when it comes back
+	}
 	key := conversion{v, d, graph.Forward}
 	if phase == graph.Update {
 		key.phase = phase

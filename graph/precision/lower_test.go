@@ -163,3 +163,24 @@ func TestLowerBadGraph(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestHalfVariablesStayHalf: a variable of bfloat16 that is computed with in f32 is taken as it is
+// where it would be rounded back.
+func TestHalfVariablesStayHalf(t *testing.T) {
+	g := graph.New()
+	w := g.Variable("w", tensor.Of(graph.BF16, 3, 4), graph.Init{})
+	x := g.Input("x", tensor.Of(graph.F32, 2, 3))
+	y := ops.MatMul(x, ops.Cast(w, graph.F32))
+	r, err := precision.Lower(g, []graph.Value{y}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range r.Node(y.Node.ID).In {
+		if v.Type().DType != graph.BF16 {
+			t.Errorf("the product takes %s", v)
+		}
+	}
+	if got := r.Node(y.Node.ID).In[1]; got.Node.Name != "w" {
+		t.Errorf("the product takes %s, want w itself", got)
+	}
+}
