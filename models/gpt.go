@@ -34,7 +34,8 @@ type GPTConfig struct {
 	Untied    bool
 
 	// Store has matrices that are not trained held in few bits: q8_0, q4_0, q4_k, q6_k, nf4, bf16
-	// or f16; "": as f32. See [GPTConfig.Stored].
+	// or f16; "": as f32. See [GPTConfig.Stored]. Without adapters [GPT] trains those of bf16 if
+	// Training has Adam or AdamW with small moments: see [nn.Model.Halves].
 	Store string
 	// Stores has the matrices of some parameters held in a format each, and others as f32, where
 	// it is not nil: it takes the place of Store.
@@ -241,6 +242,9 @@ func GPT(c GPTConfig) (*Model, error) {
 	}
 	m := nn.NewModel()
 	m.Adapters, m.Packing = c.Training.Adapters, c.packing
+	if c.trainsStored() {
+		m.Packing, m.Halves = nil, func(_ string, t graph.Type) bool { return t.Rank() == 2 }
+	}
 	tokens := m.Input("tokens", graph.I32, c.Texts, c.Length)
 	targets := m.Input("targets", graph.I32, c.Texts, c.Length)
 	labels, counts := labelled(targets)

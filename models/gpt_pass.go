@@ -49,7 +49,7 @@ func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits grap
 // gradient of the matrix with the others, which nobody wants of one that stays as it is.
 func (p *gpt) largeLogits() bool {
 	whole := p.Training.Adapters == nil && len(p.Training.Frozen) == 0 &&
-		p.Store == "" && p.Stores == nil
+		(p.Store == "" && p.Stores == nil || p.trainsStored())
 	return whole && p.Texts*p.Length > p.Width+lossRows
 }
 

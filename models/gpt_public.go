@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/internal/quant"
+	"github.com/gomem/gomem/nn"
 )
 
 // PublicName is what public checkpoints call a parameter of [GPT]: "h/0/ln_1/scale" is
@@ -88,6 +90,19 @@ func (c GPTConfig) Stored(parameter string, elements int) string {
 // packing is that for package nn.
 func (c GPTConfig) packing(parameter string, _, elements int) string {
 	return c.Stored(parameter, elements)
+}
+
+// trainsStored reports whether matrices are trained as they are stored.
+func (c GPTConfig) trainsStored() bool {
+	var moments graph.DType
+	switch o := c.Training.Optimizer.(type) {
+	case nn.Adam:
+		moments = o.Moments
+	case nn.AdamW:
+		moments = o.Moments
+	}
+	return c.Store == quant.BF16.String() && c.Stores == nil && c.Training.Adapters == nil &&
+		(moments == graph.BF16 || moments == graph.U8)
 }
 
 // validateStore reports what cannot be held in few bits.

@@ -236,6 +236,12 @@ func (p *Public) load(s *gomem.Session, vars []graph.Value) (parts []gomem.Part,
 			in[t.file] = append(in[t.file], v)
 			continue
 		}
+		if v.Type().DType == graph.BF16 { // a matrix that is trained as it is stored
+			if err := p.pack(s, v, "bf16", func(int) {}); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		x, err := p.value(v)
 		if err == nil {
 			err = s.Set(v, x)

@@ -125,7 +125,7 @@ func flagsOf(c train.Checkpoint) (modelFlags, error) {
 	}
 	if c.Model == "gpt" {
 		f.Blocks, f.network = c.Config["blocks"], c.Config["network"]
-		f.Store = c.Config["store"]
+		f.Store, f.Optimizer = c.Config["store"], c.Config["optimizer"]
 	} else if blocks := blocksGiven(c.Config["blocks"]); blocks != "" {
 		f.Blocks, f.Depth = blocks, 0
 	}

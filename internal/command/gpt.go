@@ -43,9 +43,8 @@ func gptConfig(f modelFlags) (models.GPTConfig, error) {
 
 func buildGPT(f modelFlags) (*models.Model, map[string]string, error) {
 	c, err := gptConfig(f)
-	if err == nil && c.Store != "" && f.LoRA == "" {
-		err = usagef("--store %s keeps matrices as they are: train adapters beside them, by --lora",
-			c.Store)
+	if err == nil {
+		err = f.storing()
 	}
 	if err != nil {
 		return nil, nil, err
@@ -59,6 +58,21 @@ func buildGPT(f modelFlags) (*models.Model, map[string]string, error) {
 		numbers["network"] = network
 	}
 	return m, numbers, err
+}
+
+// storing reports matrices that are held in few bits and cannot be trained so.
+func (f modelFlags) storing() error {
+	switch {
+	case f.Store == "" || f.LoRA != "":
+		return nil
+	case f.Store != "bf16":
+		return usagef("--store %s keeps matrices as they are: train adapters beside them, by "+
+			"--lora, or matrices of bf16, by --store bf16 and --optimizer adamw-8bit", f.Store)
+	case !strings.HasSuffix(f.Optimizer, "-8bit") && !strings.HasSuffix(f.Optimizer, "-bf16"):
+		return usagef("--store bf16 without --lora trains matrices of bf16: give --optimizer " +
+			"adamw-8bit or adamw-bf16, or their like of adam, or train adapters, by --lora")
+	}
+	return nil
 }
 
 // gpt is the network that flags choose, as its size or its file has it.

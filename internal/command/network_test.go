@@ -2,6 +2,7 @@ package command
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +98,42 @@ func TestNetworkKeepsItsVocabulary(t *testing.T) {
 		c := &trainCmd{modelFlags: modelFlags{Model: "gpt", network: network}}
 		if err := sizeByWords(c, tokenizer, 1000); err != nil || c.Vocabulary != want {
 			t.Errorf("network %q: %d sub-words, want %d: %v", network, c.Vocabulary, want, err)
+		}
+	}
+}
+
+// TestTrainsWhatIsStored: matrices of bfloat16 are trained without copies of f32, under any policy
+// with the same weights, and go on, are evaluated and predict as others do.
+func TestTrainsWhatIsStored(t *testing.T) {
+	inDir(t)
+	if err := os.Mkdir("theirs", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "theirs/config.json", aQwen)
+	args := []string{"train", "--model", "gpt", "--network", "theirs", "--data", "text:pairs.tsv",
+		"--batch", "2", "--length", "16", "--schedule", "constant", "--store", "bf16"}
+	small := append(slices.Clip(args), "--optimizer", "adamw-8bit")
+	sum := func(out string) string {
+		at := strings.Index(out, "weights sha256")
+		return strings.SplitN(out[max(at, 0):], "\n", 2)[0]
+	}
+	whole := sum(succeed(t, append(slices.Clip(small), "--steps", "4", "--save", "whole")...))
+	succeed(t, append(slices.Clip(small), "--steps", "2", "--save", "run")...)
+	resumed := sum(succeed(t, append(slices.Clip(small), "--steps", "4", "--resume", "run",
+		"--policy", "auto")...))
+	lower := sum(succeed(t, append(slices.Clip(small), "--steps", "4", "--precision", "bf16")...))
+	if whole == "" || resumed != whole || lower == whole {
+		t.Errorf("at once %s, resumed %s, in bf16 %s", whole, resumed, lower)
+	}
+	succeed(t, "eval", "--from", "whole")
+	for args, says := range map[string]string{
+		strings.Join(args, " "):                       "give --optimizer adamw-8bit",
+		strings.Join(args, " ") + " --optimizer lion": "give --optimizer adamw-8bit",
+		"export --from whole out":                     "have been trained so",
+	} {
+		if o := invoke(t, strings.Fields(args)...); o.status == exitOK ||
+			!strings.Contains(o.stderr, says) {
+			t.Errorf("%s: %+v", args, o)
 		}
 	}
 }

@@ -42,7 +42,8 @@ eval --adapter
     Of LLaMA's kind of networks: hold matrices that are not trained in few bits: bf16, f16,
     q8_0, q6_k, q4_k, q4_0 or nf4 (default: f32). Results differ by what that rounds. predict
     and eval: of a public checkpoint, or f32 (default of a GGUF file: as each matrix is in
-    it); train: with --lora.
+    it); train: with --lora. train without --lora: bf16, and matrices are trained so, by
+    --optimizer adamw-8bit or another with small states.
 predict --length
     Of a public checkpoint: the tokens that are read at a time, at most (default 2,048, or as
     many as the model has positions for, if those are fewer).

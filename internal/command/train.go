@@ -171,7 +171,7 @@ func (c *trainCmd) check() error {
 	if err := k.takes(c.particular()...); err != nil {
 		return err
 	}
-	if c.Store != "" && c.Init == "" && c.Resume == "" {
+	if c.Store != "" && c.LoRA != "" && c.Init == "" && c.Resume == "" {
 		return usagef("--store %s keeps matrices as they are: give --init, which has them", c.Store)
 	}
 	o, err := c.options(0, 0)
