@@ -250,7 +250,8 @@ func TestGGUFTokenizers(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"tokenizer.ggml.model", "llama", "tokenizer.ggml.model is llama: want gpt2"},
+		{"tokenizer.ggml.model", "bert", "tokenizer.ggml.model is bert: want gpt2"},
+		{"tokenizer.ggml.model", "llama", "272 tokens, and scores 0: want one of each"},
 		{"tokenizer.ggml.model", nil, "has no tokenizer.json"},
 		{"tokenizer.ggml.pre", "default", "tokenizer.ggml.pre is default: want gpt-2, llama-bpe"},
 		{"tokenizer.ggml.token_type", []int32{1}, "token_type 1: want one of each"},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/internal/gguf"
 	"github.com/gomem/gomem/internal/legible"
@@ -12,9 +13,11 @@ import (
 // The kinds of tokens that tokenizer.ggml.token_type tells apart.
 const (
 	normalToken  = 1
+	unknownToken = 2 // stands for what has no token
 	controlToken = 3
 	ownToken     = 4 // that the model's user has added
 	unusedToken  = 5
+	byteToken    = 6 // such as <0x0A>
 )
 
 // cutting is how texts are cut, by the name that tokenizer.ggml.pre gives it, as members of a
@@ -69,25 +72,22 @@ func Tokenizer(values gguf.Metadata) ([]byte, error) {
 	if !said {
 		return nil, nil
 	}
-	if model != "gpt2" {
-		return nil, fmt.Errorf("tokenizer.ggml.model is %s: want gpt2, which is byte-level BPE",
-			brief(model))
+	var file object
+	var err error
+	begins := true
+	switch model {
+	case "gpt2":
+		file, begins, err = t.ofBytes()
+	case "llama":
+		file, err = t.ofCharacters()
+	default:
+		err = fmt.Errorf("tokenizer.ggml.model is %s: want gpt2, which is byte-level BPE, or "+
+			"llama, which is SentencePiece's", brief(model))
 	}
-	pre, _ := t.get("pre").(string)
-	c, known := cuttings[pre]
-	if !known {
-		return nil, fmt.Errorf("tokenizer.ggml.pre is %s: want gpt-2, llama-bpe, qwen2, smollm, "+
-			"deepseek-r1-qwen or dbrx", brief(t.get("pre")))
-	}
-	if err := t.read(); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	file := object{"version": "1.0", "added_tokens": t.added, "normalizer": c.normalizer,
-		"pre_tokenizer": object{"type": "Sequence", "pretokenizers": c.steps},
-		"decoder":       bytesAs(true),
-		"model": object{"type": "BPE", "ignore_merges": c.whole, "vocab": t.ids,
-			"merges": t.merges}}
-	before, err := t.beside("bos", c.begins)
+	before, err := t.beside("bos", begins)
 	if err != nil {
 		return nil, err
 	}
@@ -101,32 +101,52 @@ func Tokenizer(values gguf.Metadata) ([]byte, error) {
 	return json.Marshal(file)
 }
 
+// ofBytes is the file of byte-level BPE, and whether texts usually begin with a token.
+func (t *vocabulary) ofBytes() (file object, begins bool, err error) {
+	pre, _ := t.get("pre").(string)
+	c, known := cuttings[pre]
+	if !known {
+		return nil, false, fmt.Errorf("tokenizer.ggml.pre is %s: want gpt-2, llama-bpe, qwen2, "+
+			"smollm, deepseek-r1-qwen or dbrx", brief(t.get("pre")))
+	}
+	if err := t.read(normalToken); err != nil {
+		return nil, false, err
+	}
+	merges, ok := t.get("merges").([]string)
+	if !ok {
+		return nil, false, errors.New("tokenizer.ggml.merges is missing: want one for each token " +
+			"of several bytes")
+	}
+	return object{"version": "1.0", "added_tokens": t.added, "normalizer": c.normalizer,
+		"pre_tokenizer": object{"type": "Sequence", "pretokenizers": c.steps},
+		"decoder":       bytesAs(true),
+		"model": object{"type": "BPE", "ignore_merges": c.whole, "vocab": t.ids,
+			"merges": merges}}, c.begins, nil
+}
+
 // vocabulary reads a file's tokens.
 type vocabulary struct {
 	values gguf.Metadata
 	names  []string
+	kinds  []int32 // of them; nil if all are normal
 	ids    map[string]int
 	added  []object
-	merges []string
 }
 
 func (t *vocabulary) get(key string) any { return t.values.Get("tokenizer.ggml." + key) }
 
-// read enters tokens and merges.
-func (t *vocabulary) read() error {
+// read enters tokens, which are of some kinds, or are added to these.
+func (t *vocabulary) read(own ...int32) error {
 	t.names, _ = t.get("tokens").([]string)
-	kinds, _ := t.get("token_type").([]int32)
-	if len(t.names) == 0 || kinds != nil && len(kinds) != len(t.names) {
+	t.kinds, _ = t.get("token_type").([]int32)
+	if len(t.names) == 0 || t.kinds != nil && len(t.kinds) != len(t.names) {
 		return fmt.Errorf("tokenizer.ggml.tokens has %d tokens, and token_type %d: want one of "+
-			"each", len(t.names), len(kinds))
+			"each", len(t.names), len(t.kinds))
 	}
 	t.ids, t.added = map[string]int{}, []object{}
 	taken := map[string]int{}
 	for id, name := range t.names {
-		kind := int32(normalToken)
-		if kinds != nil {
-			kind = kinds[id]
-		}
+		kind := t.kind(id)
 		if kind == unusedToken {
 			continue
 		}
@@ -135,25 +155,34 @@ func (t *vocabulary) read() error {
 				legible.Cut(name, 40), other, id)
 		}
 		taken[name] = id
-		switch kind {
-		case normalToken:
+		switch {
+		case slices.Contains(own, kind):
 			t.ids[name] = id
-		case controlToken, ownToken:
-			t.added = append(t.added, object{"id": id, "content": name, "single_word": false,
-				"lstrip": false, "rstrip": false, "normalized": false,
-				"special": kind == controlToken})
+			if kind == unknownToken {
+				t.add(id, kind)
+			}
+		case kind == controlToken || kind == ownToken:
+			t.add(id, kind)
 		default:
-			return fmt.Errorf("tokenizer.ggml.token_type has %d for token %d: want 1, 3, 4 or 5",
-				kind, id)
+			return fmt.Errorf("tokenizer.ggml.token_type has %d for token %d: want one of %d",
+				kind, id, slices.Concat(own, []int32{controlToken, ownToken, unusedToken}))
 		}
 	}
-	merges, ok := t.get("merges").([]string)
-	if !ok {
-		return errors.New("tokenizer.ggml.merges is missing: want one for each token of several " +
-			"bytes")
-	}
-	t.merges = merges
 	return nil
+}
+
+// kind is a token's.
+func (t *vocabulary) kind(id int) int32 {
+	if t.kinds == nil {
+		return normalToken
+	}
+	return t.kinds[id]
+}
+
+// add enters a token that text may hold by its name.
+func (t *vocabulary) add(id int, kind int32) {
+	t.added = append(t.added, object{"id": id, "content": t.names[id], "single_word": false,
+		"lstrip": false, "rstrip": false, "normalized": false, "special": kind != ownToken})
 }
 
 // beside is the token that is put beside texts, if the file says so, or says nothing and it usually
