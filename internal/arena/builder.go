@@ -20,7 +20,7 @@ type builder struct {
 	in    [][]int32
 	trail []former
 	level [][]candidate // by depth: room for candidates
-	key   func(a, b *candidate) int
+	key   func(a, b candidate) int
 	looks int64
 	stop  int64 // of looks
 }
@@ -50,23 +50,39 @@ const (
 )
 
 // keys are orders in which blocks that rest equally low are tried: in the fullest
-// section, longest or of the largest area first.
-var keys = [...]func(a, b *candidate) int{
-	func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(b.life, a.life), cmp.Compare(b.area, a.area),
-			cmp.Compare(b.total, a.total))
+// section, longest or of the largest area first. A search sorts by them all the time, so that
+// what does not decide is not compared.
+var keys = [...]func(a, b candidate) int{
+	func(a, b candidate) int {
+		switch {
+		case a.life != b.life:
+			return cmp.Compare(b.life, a.life)
+		case a.area != b.area:
+			return cmp.Compare(b.area, a.area)
+		}
+		return cmp.Compare(b.total, a.total)
 	},
-	func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(b.area, a.area),
-			cmp.Compare(b.life, a.life))
+	func(a, b candidate) int {
+		switch {
+		case a.total != b.total:
+			return cmp.Compare(b.total, a.total)
+		case a.area != b.area:
+			return cmp.Compare(b.area, a.area)
+		}
+		return cmp.Compare(b.life, a.life)
 	},
-	func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(b.life, a.life),
-			cmp.Compare(b.area, a.area))
+	func(a, b candidate) int {
+		switch {
+		case a.total != b.total:
+			return cmp.Compare(b.total, a.total)
+		case a.life != b.life:
+			return cmp.Compare(b.life, a.life)
+		}
+		return cmp.Compare(b.area, a.area)
 	},
 }
 
-func newBuilder(s *strip, limit, stop int64, key func(a, b *candidate) int) *builder {
+func newBuilder(s *strip, limit, stop int64, key func(a, b candidate) int) *builder {
 	n, sections := len(s.size), len(s.starts)-1
 	b := &builder{strip: s, limit: limit, at: slices.Repeat([]int64{out}, n),
 		low: make([]int64, n), floor: make([]int64, sections), rest: make([]int64, sections),
@@ -129,7 +145,12 @@ func (b *builder) component(blocks []int32, depth int) verdict {
 		most := slices.Max(b.rest[b.from[k] : b.to[k]+1])
 		order[n] = candidate{k: k, total: float64(most), area: b.area(k), life: b.life(k)}
 	}
-	slices.SortStableFunc(order, func(x, y candidate) int { return b.key(&x, &y) })
+	slices.SortFunc(order, func(x, y candidate) int {
+		if c := b.key(x, y); c != 0 {
+			return c
+		}
+		return cmp.Compare(x.k, y.k)
+	})
 	for n := range order {
 		order[n].rank = n
 	}
@@ -189,7 +210,10 @@ func (b *builder) candidates(blocks []candidate, depth int) ([]candidate, int64)
 	}
 	b.level[depth] = next
 	slices.SortFunc(next, func(x, y candidate) int {
-		return cmp.Or(cmp.Compare(x.low, y.low), cmp.Compare(x.rank, y.rank))
+		if x.low != y.low {
+			return cmp.Compare(x.low, y.low)
+		}
+		return cmp.Compare(x.rank, y.rank)
 	})
 	return next, height
 }
