@@ -38,6 +38,17 @@ func (p *Plan) Traffic() Traffic {
 	return t
 }
 
+// Copied is the number of bytes that an engine copies in one step.
+func (p *Plan) Copied(e space.Engine) int64 {
+	var bytes int64
+	for _, s := range p.Steps {
+		if c, ok := s.Do.(Copy); ok && p.Streams[s.Stream].Engine == e {
+			bytes += c.Bytes
+		}
+	}
+	return bytes
+}
+
 // In is the number of bytes copied towards the device, from space to space.
 func (t Traffic) In() int64 { return t[space.SwapIn] + t[space.Stage] + t[space.Feed] }
 

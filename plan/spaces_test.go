@@ -104,4 +104,10 @@ func TestThirdSpace(t *testing.T) {
 	if tr := p.Traffic(); tr.In() != 64 || tr.Out() != 64 || tr[space.WriteBack] != 32 {
 		t.Errorf("traffic is %v", tr)
 	}
+	read := p.Copied(space.Copier(space.Disk, space.Host))
+	written := p.Copied(space.Copier(space.Host, space.Disk))
+	if beside := p.Copied(space.Copier(space.Disk, space.Device)); read != 32 || written != 32 ||
+		beside != 0 {
+		t.Errorf("%d bytes read, %d written, %d past the host", read, written, beside)
+	}
 }

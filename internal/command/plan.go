@@ -339,6 +339,9 @@ func (x explanation) printCost(w io.Writer) {
 	}
 	fmt.Fprintln(w, train.Folded(fmt.Sprintf("on %s a step takes %.4g ms by prices; κ %.0f",
 		x.Machine, x.PredictedMS, x.Kappa), widthOf(w)))
+	if text := x.overDisk.String(); text != "" {
+		fmt.Fprintln(w, train.Folded(text, widthOf(w)))
+	}
 }
 
 // fastest is the lower bound of a step's time.
@@ -403,6 +406,10 @@ func (x explanation) printCosts(w io.Writer) {
 		{"written back", x.WriteBack, v[space.WriteBack]},
 	} {
 		row(c.name, c.this, c.vanilla)
+	}
+	if x.DiskBudget > 0 {
+		row("read from the disk", x.DiskRead, 0)
+		row("written to the disk", x.DiskWrite, 0)
 	}
 	printTable(w, t)
 	if x.Policy != baseline {

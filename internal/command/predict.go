@@ -10,6 +10,7 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/nn"
+	"github.com/gomem/gomem/train"
 )
 
 // predictCmd is gomem predict.
@@ -143,6 +144,10 @@ func (c *predictCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	r := newReply(e, c.JSON, t.unit)
+	r.disk = diskOf(planned.Results[0])
+	if text := r.disk.String(); text != "" {
+		fmt.Fprintln(e.stderr, train.Folded("gomem: "+text, widthOf(e.stderr)))
+	}
 	if err := t.run(ctx, planned.Planned, session, r); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // reply is how results are shown, and counted.
@@ -19,6 +20,7 @@ type reply struct {
 	units  int
 	busy   time.Duration // of answering
 	usage  []gomem.Usage
+	disk   overDisk // of a step
 }
 
 func newReply(e *env, asJSON bool, unit string) *reply {
@@ -111,6 +113,7 @@ type summaryLine struct {
 	Seconds        float64 `json:"seconds"`
 	UnitsPerSecond float64 `json:"units_per_s"`
 	memoryUse
+	overDisk
 }
 
 // memoryUse is what a command's session took of memory, in bytes.
@@ -121,10 +124,17 @@ type memoryUse struct {
 	HostBudget      int64 `json:"host_budget_bytes"`
 	HostPredicted   int64 `json:"predicted_host_peak_bytes"`
 	HostActual      int64 `json:"actual_host_peak_bytes"`
+	DiskBudget      int64 `json:"disk_budget_bytes,omitempty"` // 0: there is no disk
+	DiskPredicted   int64 `json:"predicted_disk_peak_bytes,omitempty"`
+	DiskActual      int64 `json:"actual_disk_peak_bytes,omitempty"`
 }
 
 func memoryUsed(usage []gomem.Usage, o gomem.Options) memoryUse {
-	m := memoryUse{DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes}
+	m := memoryUse{DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes,
+		DiskBudget: o.DiskBytes}
+	if len(usage) > int(space.Disk) {
+		m.DiskPredicted, m.DiskActual = usage[space.Disk].Predicted, usage[space.Disk].Actual
+	}
 	if len(usage) > 1 {
 		m.DevicePredicted, m.DeviceActual = usage[0].Predicted, usage[0].Actual
 		m.HostPredicted, m.HostActual = usage[1].Predicted, usage[1].Actual
@@ -140,7 +150,11 @@ func (m memoryUse) String() string {
 	} else {
 		text += fmt.Sprintf(", predicted %s", size(m.DevicePredicted))
 	}
-	return text + ", host " + size(m.HostActual)
+	text += ", host " + size(m.HostActual)
+	if m.DiskActual > 0 {
+		text += ", disk " + size(m.DiskActual)
+	}
+	return text
 }
 
 // summary says how fast it went and what memory it took, and fails if an input did.
@@ -149,7 +163,7 @@ func (r *reply) summary(x checkpointed, o gomem.Options) error {
 	speed := float64(r.units) / max(r.busy.Seconds(), 1e-9)
 	if r.json != nil {
 		r.show(summaryLine{"summary", x.Path, x.Step, r.inputs, r.failed, r.unit, r.units,
-			r.busy.Seconds(), speed, used}, "")
+			r.busy.Seconds(), speed, used, r.disk}, "")
 	} else if r.inputs > 0 {
 		fmt.Fprintf(r.e.stderr, "%s\n%s\n", strings.Join([]string{counted(r.units, r.unit),
 			fmt.Sprintf("%s %ss/s", figures(speed), r.unit)}, ", "), used)

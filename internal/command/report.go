@@ -58,6 +58,7 @@ type report struct {
 	Fetches   int64   `json:"fetch_bytes"`
 	WriteBack int64   `json:"write_back_bytes"` // updated on the device
 	PlanMS    float64 `json:"plan_ms"`
+	overDisk
 
 	Segments int            `json:"segments,omitempty"` // a level, if the plan is in segments
 	apart    bool           // it is of one process of several
@@ -99,6 +100,7 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 		traffic[space.Result]
 	r.WriteBack = traffic[space.WriteBack]
 	r.PlanMS = milliseconds(p.took())
+	r.overDisk = diskOf(p.Results[0])
 	return r
 }
 
