@@ -183,17 +183,13 @@ func (d *Description) tokens(text []byte, ends []int32) error {
 	if err := json.Unmarshal(text, &f); err != nil {
 		return err
 	}
-	pre := f.cutting()
-	if pre == "" {
-		return errors.New("its tokenizer cuts texts in a way that a GGUF file has no name for: " +
-			"want that of GPT-2, LLaMA 3, Qwen 2 or SmolLM")
+	write := d.bytes
+	if f.Model.Bytes {
+		write = d.characters
 	}
-	names, kinds := f.names(max(int(d.config.Vocab), 0))
-	d.put("tokenizer.ggml.model", "gpt2")
-	d.put("tokenizer.ggml.pre", pre)
-	d.put("tokenizer.ggml.tokens", names)
-	d.put("tokenizer.ggml.token_type", kinds)
-	d.put("tokenizer.ggml.merges", f.merges())
+	if err := write(&f); err != nil {
+		return err
+	}
 	if len(ends) > len(endKeys) {
 		return fmt.Errorf("%d ids end texts: a GGUF file has words for %d", len(ends),
 			len(endKeys))
@@ -202,4 +198,20 @@ func (d *Description) tokens(text []byte, ends []int32) error {
 		d.put(endKeys[i], uint32(id))
 	}
 	return d.beside(f, ends)
+}
+
+// bytes adds the tokens of byte-level BPE.
+func (d *Description) bytes(f *tokenizerFile) error {
+	pre := f.cutting()
+	if pre == "" {
+		return errors.New("its tokenizer cuts texts in a way that a GGUF file has no name for: " +
+			"want that of GPT-2, LLaMA 3, Qwen 2, SmolLM or SentencePiece")
+	}
+	names, kinds := f.names(max(int(d.config.Vocab), 0))
+	d.put("tokenizer.ggml.model", "gpt2")
+	d.put("tokenizer.ggml.pre", pre)
+	d.put("tokenizer.ggml.tokens", names)
+	d.put("tokenizer.ggml.token_type", kinds)
+	d.put("tokenizer.ggml.merges", f.merges())
+	return nil
 }

@@ -16,14 +16,15 @@ type tokenizerFile struct {
 		Content string `json:"content"`
 		Special bool   `json:"special"`
 	} `json:"added_tokens"`
-	Normalizer *struct {
-		Type string `json:"type"`
-	} `json:"normalizer"`
-	Cut   step `json:"pre_tokenizer"`
-	Post  step `json:"post_processor"`
-	Model struct {
+	Normalizer any  `json:"normalizer"`
+	Decoder    any  `json:"decoder"`
+	Cut        step `json:"pre_tokenizer"`
+	Post       step `json:"post_processor"`
+	Model      struct {
 		Whole  bool              `json:"ignore_merges"`
 		Bytes  bool              `json:"byte_fallback"`
+		Fuse   bool              `json:"fuse_unk"`
+		Stands string            `json:"unk_token"`
 		Vocab  map[string]int    `json:"vocab"`
 		Merges []json.RawMessage `json:"merges"`
 	} `json:"model"`
@@ -80,11 +81,8 @@ func (f *tokenizerFile) cutting() string {
 		}
 	}
 	form := ""
-	if f.Normalizer != nil {
-		form = f.Normalizer.Type
-	}
-	if f.Model.Bytes {
-		return ""
+	if n, ok := f.Normalizer.(object); ok {
+		form, _ = n["type"].(string)
 	}
 	for _, way := range []struct {
 		name, form string

@@ -32,17 +32,24 @@ func (t *vocabulary) ofCharacters() (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes := []any{replaced(" ", mark)}
-	back := []any{replaced(mark, " "), object{"type": "ByteFallback"}, object{"type": "Fuse"}}
-	if space, said := t.get("add_space_prefix").(bool); space || !said {
-		changes = slices.Insert(changes, 0, any(object{"type": "Prepend", "prepend": mark}))
-		back = append(back, object{"type": "Strip", "content": " ", "start": 1, "stop": 0})
-	}
-	return object{"version": "1.0", "added_tokens": t.added,
-		"normalizer": object{"type": "Sequence", "normalizers": changes},
-		"decoder":    object{"type": "Sequence", "decoders": back},
+	space, said := t.get("add_space_prefix").(bool)
+	normalizer, decoder := spaces(space || !said)
+	return object{"version": "1.0", "added_tokens": t.added, "normalizer": normalizer,
+		"decoder": decoder,
 		"model": object{"type": "BPE", "unk_token": unknown, "fuse_unk": true,
 			"byte_fallback": true, "vocab": t.ids, "merges": merges}}, nil
+}
+
+// spaces are the normalizer and the decoder that have a mark for a space, and before a text.
+func spaces(before bool) (normalizer, decoder any) {
+	changes := []any{replaced(" ", mark)}
+	back := []any{replaced(mark, " "), object{"type": "ByteFallback"}, object{"type": "Fuse"}}
+	if before {
+		changes = slices.Insert(changes, 0, any(object{"type": "Prepend", "prepend": mark}))
+		back = append(back, object{"type": "Strip", "content": " ", "start": 1.0, "stop": 0.0})
+	}
+	return object{"type": "Sequence", "normalizers": changes},
+		object{"type": "Sequence", "decoders": back}
 }
 
 // replaced is a step that puts a text in another's place.
