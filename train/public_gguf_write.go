@@ -41,7 +41,22 @@ func ExportGGUF(path, from string, c models.GPTConfig, store string) error {
 	if err != nil {
 		return err
 	}
+	e.get = widened(e.get)
 	return e.writeGGUF(osDisk{}, path, store)
+}
+
+// widened gets tensors as f32.
+func widened(
+	get func(v graph.Value) (tensor.View, error)) func(v graph.Value) (tensor.View, error) {
+	return func(v graph.Value) (tensor.View, error) {
+		x, err := get(v)
+		if err != nil || x.Type.DType == graph.F32 {
+			return x, err
+		}
+		wide := tensor.New(tensor.Of(graph.F32, x.Type.Sizes()...))
+		tensor.Convert(wide, x, 0, x.Type.Elems())
+		return wide, nil
+	}
 }
 
 // exported is a model that is written for others.

@@ -107,15 +107,14 @@ func Export(dir, from string, c models.GPTConfig) error {
 // exported is the model of a run with this configuration, adapters added to the matrices that they
 // are of.
 func (x *Values) exported(c models.GPTConfig) (e exported, err error) {
-	if c.Store != "" && x.base == nil && c.Training.Adapters == nil {
-		return e, x.from.fail("has matrices in %s, which have been trained so: predict and eval "+
-			"read it, and public checkpoints are made of runs in f32", c.Store)
-	}
-	if c.Store != "" && x.base == nil { // one of several workers'
+	trained := c.Store != "" && x.base == nil && c.Training.Adapters == nil
+	if c.Store != "" && x.base == nil && !trained { // one of several workers'
 		return e, x.from.fail("has matrices in %s itself, which no public checkpoint is made of: "+
 			"write the adapters alone, by export --adapter", c.Store)
 	}
-	c.Store = "" // what the run has held in few bits, its base has in full
+	if !trained { // else matrices are of 16 bits, and so are the tensors
+		c.Store = "" // what the run has held in few bits, its base has in full
+	}
 	m, err := models.GPT(c)
 	if err != nil {
 		return e, err

@@ -125,11 +125,19 @@ func TestTrainsWhatIsStored(t *testing.T) {
 	if whole == "" || resumed != whole || lower == whole {
 		t.Errorf("at once %s, resumed %s, in bf16 %s", whole, resumed, lower)
 	}
+	loss := func(from ...string) string {
+		args := append([]string{"eval", "--data", "text:pairs.tsv", "--from"}, from...)
+		out := succeed(t, args...)
+		return strings.Join(strings.Fields(out[strings.Index(out, "loss"):])[:2], " ")
+	}
 	succeed(t, "eval", "--from", "whole")
+	succeed(t, "export", "--from", "whole", "public")
+	if one, two := loss("public"), loss("public", "--store", "bf16"); one != two {
+		t.Errorf("exported: %s, and as it was trained %s", one, two)
+	}
 	for args, says := range map[string]string{
 		strings.Join(args, " "):                       "give --optimizer adamw-8bit",
 		strings.Join(args, " ") + " --optimizer lion": "give --optimizer adamw-8bit",
-		"export --from whole out":                     "have been trained so",
 	} {
 		if o := invoke(t, strings.Fields(args)...); o.status == exitOK ||
 			!strings.Contains(o.stderr, says) {
