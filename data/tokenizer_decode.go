@@ -57,8 +57,15 @@ func (f *tokenizerFile) decoding(ofBytes bool) (d decoder, err error) {
 		}
 		return d, nil
 	}
-	fused := false
+	fused, growth := false, 1.0
 	for _, part := range all {
+		if part.Type == "Replace" {
+			growth *= part.Pattern.growth(part.Content)
+		}
+		if growth > maxGrowth {
+			return d, fmt.Errorf("decoder %s: makes texts more than %d times as long: want less",
+				oneRow(f.Decoder), maxGrowth)
+		}
 		step := part.decoding()
 		if step == nil || part.Type == "Strip" && !fused {
 			return d, fmt.Errorf("decoder %s: want Metaspace, or Replace of a String, "+

@@ -43,8 +43,37 @@ func (f *tokenizerFile) normalizer() error {
 		return fmt.Errorf("normalizer %s: want none, or NFC, NFD, NFKC, NFKD, Prepend and Replace "+
 			"of a String", oneRow(f.Normalizer))
 	}
+	if n.growth() > maxGrowth {
+		return fmt.Errorf("normalizer %s: makes texts more than %d times as long: want less",
+			oneRow(f.Normalizer), maxGrowth)
+	}
 	f.changes = changes
 	return nil
+}
+
+// maxGrowth is how many times as long replacements may make a text: a list of them that each double
+// it would take all memory.
+const maxGrowth = 64
+
+// growth is how many times as long a text may be in which the pattern is replaced.
+func (p pattern) growth(by string) float64 {
+	from, ok := p.is()
+	if !ok {
+		return 1
+	}
+	return max(1, float64(len(by))/float64(len(from)))
+}
+
+// growth is how many times as long replacements can make a text.
+func (n normStep) growth() float64 {
+	all := 1.0
+	if n.Type == "Replace" {
+		all = n.Pattern.growth(n.Content)
+	}
+	for _, part := range n.Parts {
+		all *= part.growth()
+	}
+	return all
 }
 
 // changes are those of a normalizer, if they are known.

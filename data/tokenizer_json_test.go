@@ -245,6 +245,9 @@ func TestTokenizerJSONRefuses(t *testing.T) {
 			`normalizer {"type":"Sequence"`},
 		{`"normalizer":null`, `"normalizer":{"type":"Replace","pattern":{"Regex":" +"}}`,
 			`normalizer {"type":"Replace"`},
+		{`"normalizer":null`, `"normalizer":{"type":"Sequence","normalizers":[` +
+			strings.Repeat(`{"type":"Replace","pattern":{"String":"a"},"content":"aa"},`, 7) +
+			`{"type":"NFC"}]}`, "more than 64 times as long"},
 		{`"normalizer":null`, `"normalizer":{"type":"Replace","pattern":{"String":""}}`,
 			`normalizer {"type":"Replace"`},
 		{`"normalizer":null`, `"normalizer":7`, "normalizer: "},
@@ -343,6 +346,8 @@ func TestCharactersRefuse(t *testing.T) {
 		{`{"type":"Fuse"}`, `{"type":"Metaspace"},{"type":"Fuse"}`, "decoder {"},
 		{`{"type":"Fuse"}`, `{"type":"Replace","pattern":{"Regex":"a"}},{"type":"Fuse"}`,
 			"decoder {"},
+		{`{"type":"Fuse"}`, `{"type":"Replace","pattern":{"String":"a"},"content":"` +
+			strings.Repeat("a", 65) + `"},{"type":"Fuse"}`, "more than 64 times as long"},
 		{`"decoder":`, `"decoder":null,"d":`, "decoder null"},
 		{`"decoder":{"type":"Sequence"`, `"decoder":{"type":"ByteLevel"`, "decoder {"},
 		{`"decoder":{`, `"decoder":7,"d":{`, "decoder: "},

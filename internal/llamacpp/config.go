@@ -66,13 +66,15 @@ func (k *keys) fail(format string, args ...any) {
 	}
 }
 
+// archs are the architectures that are read and written.
+var archs = []string{archLlama, archQwen2, archQwen3, archGPT2}
+
 // kind finds out the architecture, and that the file is all of a model.
 func (k *keys) kind() error {
 	arch, _ := k.values.Get("general.architecture").(string)
-	all := []string{archLlama, archQwen2, archQwen3, archGPT2}
-	if !slices.Contains(all, arch) {
+	if !slices.Contains(archs, arch) {
 		return fmt.Errorf("general.architecture is %s: want %s", legible.Cut(arch, 40),
-			strings.Join(all, ", "))
+			strings.Join(archs, ", "))
 	}
 	k.arch = arch
 	if what, said := k.values.Get("general.type").(string); said && what != "model" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gomem/gomem/internal/gguf"
 	"github.com/gomem/gomem/internal/legible"
@@ -70,6 +71,10 @@ func Describe(config, tokenizer []byte, ends []int32) (*Description, error) {
 	c := &d.config
 	if d.arch = c.Type; c.Type == "mistral" {
 		d.arch = archLlama
+	}
+	if !slices.Contains(archs, d.arch) {
+		return nil, fmt.Errorf("a GGUF file of %s is not written here: want %s, or mistral",
+			legible.Cut(c.Type, 40), strings.Join(archs, ", "))
 	}
 	d.put("general.architecture", d.arch)
 	d.put("general.type", "model")
