@@ -37,6 +37,15 @@ func withExperts(place string, hidden int, gate, up, down string,
 	return all
 }
 
+// TestMixtralByDefault: what a config.json does not say is what MixtralConfig has.
+func TestMixtralByDefault(t *testing.T) {
+	c := parsed(t, `{"model_type":"mixtral"}`)
+	if n := c.Parameters(); n != 46_702_792_704 || c.Window != 0 || c.RotaryBase != 1e6 ||
+		c.Eps != 1e-5 || c.PerToken != 2 || !c.Renorm {
+		t.Errorf("%d parameters: %+v", n, c)
+	}
+}
+
 // TestExpertParameters: the graph has as many parameters as the formula says, and with few bits
 // all matrices but gates are packed.
 func TestExpertParameters(t *testing.T) {

@@ -34,6 +34,7 @@ type windowing uint8
 const (
 	noWindow    windowing = iota // a window is refused
 	allWindow                    // sliding_window, in all layers
+	givenWindow                  // so it is, but only where it is said
 	someWindows                  // that, if use_sliding_window, from max_window_layers on
 )
 
@@ -45,7 +46,7 @@ var families = map[string]family{
 	"qwen2": {architectures: []string{"Qwen2ForCausalLM", "Qwen2Model"}, hidden: 22016,
 		vocab: 151936, keyHeads: 32, length: 32768, queryBias: true, window: someWindows},
 	"mixtral": {architectures: []string{"MixtralForCausalLM", "MixtralModel"}, vocab: 32000,
-		keyHeads: 8, length: 131072, window: allWindow, experts: mixtralExperts, eps: 1e-5,
+		keyHeads: 8, length: 131072, window: givenWindow, experts: mixtralExperts, eps: 1e-5,
 		base: 1e6},
 	"qwen3_moe": {architectures: []string{"Qwen3MoeForCausalLM", "Qwen3MoeModel"}, vocab: 151936,
 		keyHeads: 4, length: 32768, headNorms: true, biases: []string{"attention_bias"},
@@ -169,8 +170,8 @@ func (m *members) biases(c *GPTConfig, read []string) {
 
 // windows are the layers that attend to a window, and how long it is.
 func (m *members) windows(c *GPTConfig, how windowing) {
-	used := how == allWindow
-	if how != allWindow {
+	used := how == allWindow || how == givenWindow && m.has("sliding_window")
+	if how == noWindow || how == someWindows {
 		said := how == noWindow && m.has("sliding_window")
 		used = said
 		m.take(&used, "use_sliding_window")

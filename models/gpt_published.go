@@ -193,7 +193,7 @@ func (c GPTConfig) publishLlama(p *published) {
 	}
 	p.publishedExperts = publishExperts(c, f.experts)
 	switch f.window {
-	case allWindow:
+	case allWindow, givenWindow:
 		p.Window = nullable(c.Window)
 	case someWindows:
 		if used := c.Window > 0; used {

@@ -85,7 +85,8 @@ func TestGGUF(t *testing.T) {
 			}
 		}
 		prompt := p.Tokenizer.Prompt("")
-		if begins := slices.Equal(prompt, []int32{268}); begins != (arch == "llama") ||
+		llama := arch == "llama" || arch == "mixtral"
+		if begins := slices.Equal(prompt, []int32{268}); begins != llama ||
 			p.Tokenizer.EOS() != 269 || len(p.Notes) > 0 {
 			t.Errorf("%s: begins with %v, ends with %d, notes %v", arch, prompt, p.Tokenizer.EOS(),
 				p.Notes)
@@ -102,8 +103,11 @@ func TestGGUFNetworks(t *testing.T) {
 		"llama": `"model_type":"llama","head_dim":8` + small + `true,
 			"rope_scaling":{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4,
 			"original_max_position_embeddings":8192}`,
-		"qwen2": `"model_type":"qwen2"` + small + `false`,
-		"qwen3": `"model_type":"qwen3","head_dim":8` + small + `false`,
+		"qwen2":   `"model_type":"qwen2"` + small + `false`,
+		"qwen3":   `"model_type":"qwen3","head_dim":8` + small + `false`,
+		"mixtral": `"model_type":"mixtral","head_dim":8,"num_local_experts":3` + small + `false`,
+		"qwen3moe": `"model_type":"qwen3_moe","head_dim":8,"num_experts":3,"num_experts_per_tok":2,
+			"moe_intermediate_size":24,"norm_topk_prob":true` + small + `false`,
 		"gpt2": `"model_type":"gpt2","n_layer":1,"n_embd":16,"n_inner":24,"n_head":2,
 			"n_positions":32,"vocab_size":272`,
 	} {
@@ -193,7 +197,13 @@ func TestGGUFRefuses(t *testing.T) {
 		{"llama", set("llama.attention.key_length", nil), "value_length is 8: want 4"},
 		{"llama", set("llama.attention.value_length", uint32(4)), "value_length is 4: want 8"},
 		{"llama", set("llama.rope.dimension_count", uint32(4)), "dimension_count is 4: want 8"},
-		{"llama", set("llama.expert_count", uint32(8)), "llama.expert_count is 8: want 0"},
+		{"llama", set("llama.expert_count", uint32(8)), "llama.expert_used_count is missing"},
+		{"qwen3", set("qwen3.expert_count", uint32(8)), "qwen3.expert_count is 8: want 0"},
+		{"mixtral", set("llama.expert_count", uint32(2)), "axes [3 24 16] belongs to no network"},
+		{"mixtral", set("llama.expert_count", uint32(1<<13)), "8192: want 4096 at most"},
+		{"mixtral", set("llama.expert_used_count", uint32(4)), "3 experts, 4 of them"},
+		{"qwen3moe", set("qwen3moe.expert_count", uint32(0)), "belongs to no network"},
+		{"qwen3moe", set("qwen3moe.expert_shared_count", uint32(1)), "shared_count is 1: want 0"},
 		{"llama", set("llama.vocab_size", uint32(9)), "llama.vocab_size is 9: want 272"},
 		{"llama", set("llama.logit_scale", float32(2)), "llama.logit_scale is 2: want none"},
 		{"llama", set("llama.attention.causal", false), "llama.attention.causal is false"},
@@ -321,7 +331,8 @@ func TestGGUFBase(t *testing.T) {
 
 // TestGGUFWritten: what is read of a file is written, and read again as the same.
 func TestGGUFWritten(t *testing.T) {
-	for _, arch := range []string{"llama", "qwen2", "qwen3", "gpt2"} {
+	for _, arch := range []string{"llama", "qwen2", "qwen3", "gpt2", "mixtral",
+		"qwen3moe"} {
 		was := openGGUFs(t, arch)
 		path := filepath.Join(t.TempDir(), "again.gguf")
 		if err := was.ExportGGUF(path, ""); err != nil {

@@ -93,8 +93,8 @@ type ggufWriter struct {
 // written is where a tensor comes from, and how it is packed.
 type written struct {
 	llamacpp.Tensor
-	v      graph.Value
-	format quant.Format // 0: f32
+	of     []graph.Value // several are experts' matrices, one behind the other
+	format quant.Format  // 0: f32
 }
 
 // describe finds out what the file has.
@@ -156,14 +156,23 @@ func (w *ggufWriter) place(v graph.Value) error {
 	if err != nil {
 		return err
 	}
-	x := written{Tensor: t, v: v}
+	if x, ok := w.of[t.Name]; ok && t.Expert == len(x.of) {
+		x.of = append(x.of, v)
+		w.of[t.Name] = x
+		return nil
+	}
+	x := written{Tensor: t, of: []graph.Value{v}}
 	if len(t.Sizes) == 2 && v.Node.Name != "wpe/weight" {
 		if f, err := quant.Parse(w.config.Stored(v.Node.Name, t.Sizes[1])); err == nil {
 			x.format, x.Type = f, packings[f].tensor
 		}
 	}
 	w.of[x.Name] = x
-	w.tensors = append(w.tensors, x.Tensor.Tensor)
+	whole := x.Tensor.Tensor
+	if x.Experts > 0 {
+		whole.Sizes = append([]int{x.Experts}, x.Sizes...)
+	}
+	w.tensors = append(w.tensors, whole)
 	return nil
 }
 
@@ -173,7 +182,22 @@ func (w *ggufWriter) bytes(of gguf.Tensor) ([]byte, error) {
 	if !ok {
 		return w.Factors, nil
 	}
-	read, err := w.get(t.v)
+	var all []byte
+	for _, v := range t.of {
+		one, err := w.matrix(t, v)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, one...); len(t.of) == 1 {
+			return one, nil
+		}
+	}
+	return all, nil
+}
+
+// matrix is the bytes of a parameter.
+func (w *ggufWriter) matrix(t written, v graph.Value) ([]byte, error) {
+	read, err := w.get(v)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +210,7 @@ func (w *ggufWriter) bytes(of gguf.Tensor) ([]byte, error) {
 	}
 	if bad, i := nonFinite(x); i >= 0 {
 		return nil, fmt.Errorf("parameter %s has an element that is %v, which %s has not",
-			t.v.Node.Name, bad, t.format)
+			v.Node.Name, bad, t.format)
 	}
 	rows := t.Sizes[0]
 	size, err := t.format.RowBytes(t.Sizes[1])

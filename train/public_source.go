@@ -64,7 +64,7 @@ func (t publicTensor) format() quant.Format {
 // part reads bytes as the file has them.
 func (t publicTensor) part(f tensorFile, into []byte, at int64) error {
 	if t.stored != nil {
-		return f.ReadPart(t.stored.Name, into, at)
+		return f.ReadPart(t.stored.Name, into, t.stored.Start()+at)
 	}
 	return f.ReadPart(t.Name, into, at)
 }

@@ -47,16 +47,19 @@ const (
 	archQwen2 = "qwen2"
 	archQwen3 = "qwen3"
 	archGPT2  = "gpt2"
+
+	archQwen3MoE = "qwen3moe"
 )
 
 // keys reads a file's keys into members of a config.json.
 type keys struct {
-	file   *gguf.File
-	arch   string
-	values gguf.Metadata
-	config map[string]any
-	seen   map[string]bool // keys that are known
-	err    error           // the first
+	file    *gguf.File
+	arch    string
+	values  gguf.Metadata
+	config  map[string]any
+	experts int64           // 0: there are none
+	seen    map[string]bool // keys that are known
+	err     error           // the first
 }
 
 // fail keeps the first error.
@@ -67,7 +70,7 @@ func (k *keys) fail(format string, args ...any) {
 }
 
 // archs are the architectures that are read and written.
-var archs = []string{archLlama, archQwen2, archQwen3, archGPT2}
+var archs = []string{archLlama, archQwen2, archQwen3, archQwen3MoE, archGPT2}
 
 // kind finds out the architecture, and that the file is all of a model.
 func (k *keys) kind() error {
@@ -205,8 +208,7 @@ func (k *keys) llama() {
 	}
 	k.equal("attention.value_length", size)
 	k.equal("rope.dimension_count", size)
-	k.equal("expert_count", 0)
-	k.equal("expert_used_count", 0)
+	k.mixture()
 	k.vocabulary()
 	_, untied := k.file.Tensor("output.weight")
 	k.config["tie_word_embeddings"] = !untied
@@ -220,6 +222,38 @@ func (k *keys) llama() {
 	k.window()
 	k.rotary(size)
 }
+
+// countExperts reads how many experts there are, of an architecture that has them.
+func (k *keys) countExperts() {
+	if k.arch != archLlama && k.arch != archQwen3MoE {
+		return
+	}
+	if k.experts = k.number("expert_count", ""); k.experts > maxExperts {
+		k.fail("%s.expert_count is %d: want %d at most", k.arch, k.experts, maxExperts)
+	}
+}
+
+// mixture reads how many experts a token has, if there are any. Their gates add up to 1, as
+// llama.cpp has it.
+func (k *keys) mixture() {
+	if k.experts == 0 && k.arch != archQwen3MoE {
+		k.equal("expert_count", 0)
+		k.equal("expert_used_count", 0)
+		return
+	}
+	k.demanded("expert_count", "num_experts")
+	k.demanded("expert_used_count", "num_experts_per_tok")
+	k.equal("expert_shared_count", 0)
+	if k.arch == archLlama {
+		k.config["model_type"] = "mixtral"
+		return
+	}
+	k.config["model_type"], k.config["norm_topk_prob"] = "qwen3_moe", true
+	k.demanded("expert_feed_forward_length", "moe_intermediate_size")
+}
+
+// maxExperts is the most that are read: no network has so many.
+const maxExperts = 1 << 12
 
 // equal demands that a number is what it has to be, if the file says it.
 func (k *keys) equal(key string, want int64) {
@@ -235,7 +269,9 @@ func (k *keys) window() {
 		return
 	}
 	if n := k.number("attention.sliding_window", ""); n > 0 {
-		k.config["model_type"], k.config["sliding_window"] = "mistral", n
+		if k.config["sliding_window"] = n; k.experts == 0 {
+			k.config["model_type"] = "mistral"
+		}
 		if k.config["attention_bias"] == true {
 			k.fail("%s.attention.sliding_window is %d, and attention has biases: want one of them",
 				k.arch, n)

@@ -20,6 +20,7 @@ type Description struct {
 	Factors []byte // the tensor of [FactorsName]; nil for none
 	config  published
 	arch    string
+	experts int
 }
 
 // FactorsName is what the rates of positions are divided by, f32, if these are scaled as LLaMA 3's.
@@ -41,6 +42,12 @@ type published struct {
 	Base      float32 `json:"rope_theta"`
 	Window    int64   `json:"sliding_window"`
 	Windows   bool    `json:"use_sliding_window"`
+
+	Experts      int64 `json:"num_experts"`
+	Local        int64 `json:"num_local_experts"`
+	PerToken     int64 `json:"num_experts_per_tok"`
+	ExpertHidden int64 `json:"moe_intermediate_size"`
+	Renorm       bool  `json:"norm_topk_prob"`
 
 	Rotary struct {
 		Kind      string  `json:"rope_type"`
@@ -69,12 +76,14 @@ func Describe(config, tokenizer []byte, ends []int32) (*Description, error) {
 		return nil, err
 	}
 	c := &d.config
-	if d.arch = c.Type; c.Type == "mistral" {
+	switch d.arch = c.Type; c.Type {
+	case "mistral", "mixtral":
 		d.arch = archLlama
+	case "qwen3_moe":
+		d.arch = archQwen3MoE
 	}
 	if !slices.Contains(archs, d.arch) {
-		return nil, fmt.Errorf("a GGUF file of %s is not written here: want %s, or mistral",
-			legible.Cut(c.Type, 40), strings.Join(archs, ", "))
+		return nil, fmt.Errorf("a GGUF file of %s is not written here", legible.Cut(c.Type, 40))
 	}
 	d.put("general.architecture", d.arch)
 	d.put("general.type", "model")
@@ -116,6 +125,9 @@ func (d *Description) llama() error {
 	d.number("attention.head_count_kv", c.KeyHeads)
 	d.number("attention.key_length", c.Size)
 	d.number("attention.value_length", c.Size)
+	if err := d.mixture(); err != nil {
+		return err
+	}
 	d.put(d.arch+".attention.layer_norm_rms_epsilon", c.Eps)
 	d.put(d.arch+".rope.freq_base", c.Base)
 	d.number("rope.dimension_count", c.Size)
@@ -127,6 +139,25 @@ func (d *Description) llama() error {
 		d.number("attention.sliding_window", c.Window)
 	}
 	return d.rotary()
+}
+
+// mixture adds how many experts there are.
+func (d *Description) mixture() error {
+	c := &d.config
+	d.experts = int(max(c.Experts, c.Local))
+	if d.experts == 0 {
+		return nil
+	}
+	d.number("expert_count", int64(d.experts))
+	d.number("expert_used_count", c.PerToken)
+	if d.arch == archQwen3MoE {
+		d.number("expert_feed_forward_length", c.ExpertHidden)
+		if !c.Renorm {
+			return errors.New("norm_topk_prob is false: a GGUF file has no words for gates " +
+				"that do not add up to 1")
+		}
+	}
+	return nil
 }
 
 // rotary adds how positions are scaled.
@@ -167,11 +198,15 @@ func (d *Description) rotary() error {
 // Tensor is how the file has a tensor that public checkpoints, without the prefix of the network's
 // base, call by a name; its axes are the checkpoint's, and the type is not set.
 func (d *Description) Tensor(public string, sizes []int) (Tensor, error) {
-	name := fileName(d.arch, public)
+	name, expert := fileName(d.arch, public)
 	if name == "" {
 		return Tensor{}, fmt.Errorf("a GGUF file has no tensor for %s", legible.Cut(public, 100))
 	}
 	t := Tensor{Tensor: gguf.Tensor{Name: name, Sizes: slices.Clone(sizes)}, Public: public}
+	if strings.HasSuffix(name, "_exps.weight") {
+		t.Expert, t.Experts = expert, d.experts
+		return t, nil
+	}
 	heads, keyHeads := int(d.config.Heads), int(d.config.KeyHeads)
 	if err := t.arrange(d.arch, heads, keyHeads); err != nil {
 		return t, err

@@ -50,8 +50,8 @@ func TestSentencesWritten(t *testing.T) {
 
 // TestUnwritten: a network that llama.cpp has other tensors for is refused by its name.
 func TestUnwritten(t *testing.T) {
-	_, err := Describe([]byte(`{"model_type":"qwen3_moe"}`), nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "a GGUF file of qwen3_moe is not written") {
+	_, err := Describe([]byte(`{"model_type":"gemma"}`), nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "a GGUF file of gemma is not written") {
 		t.Error(err)
 	}
 }

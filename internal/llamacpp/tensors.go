@@ -3,6 +3,7 @@ package llamacpp
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/gomem/gomem/internal/gguf"
@@ -16,7 +17,16 @@ type Tensor struct {
 	// Turned says that it has rows where the checkpoint has columns.
 	Turned bool
 	heads  int // whose rows are in pairs; 0: none are
+	// Expert is which of Experts it is, whose matrices are one tensor there, that of expert 0
+	// first; Experts is 0 of what is a tensor by itself. Sizes are those of the one.
+	Expert, Experts int
 }
+
+// Bytes are those that it has in the file.
+func (t Tensor) Bytes() int64 { return t.Tensor.Bytes() / int64(max(1, t.Experts)) }
+
+// Start is where it begins in its tensor there, in bytes.
+func (t Tensor) Start() int64 { return int64(t.Expert) * t.Bytes() }
 
 // Rows is the number of rows, each of which is stored as a whole: of a vector, 1.
 func (t Tensor) Rows() int {
@@ -50,6 +60,10 @@ var (
 		"attn_k_norm": "self_attn.k_norm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
 		"ffn_down": "mlp.down_proj",
 	}
+	expertNames = map[string]string{"ffn_gate_exps": "gate_proj", "ffn_up_exps": "up_proj",
+		"ffn_down_exps": "down_proj"}
+	mixtralNames = map[string]string{"ffn_gate_exps": "w1", "ffn_up_exps": "w3",
+		"ffn_down_exps": "w2"}
 	llamaWhole = map[string]string{"token_embd": "model.embed_tokens", "output_norm": "model.norm",
 		"output": "lm_head"}
 	gpt2Names = map[string]string{"attn_norm": "ln_1", "ffn_norm": "ln_2",
@@ -88,11 +102,22 @@ func (k *keys) tensors() (all []Tensor, err error) {
 	if n := k.number("attention.head_count_kv", ""); n > 0 {
 		keyHeads = n
 	}
+	if k.countExperts(); k.err != nil {
+		return nil, k.err
+	}
 	for _, t := range k.file.Tensors() {
 		if t.Name == ropeFactors && k.arch != archGPT2 {
 			continue
 		}
 		out := Tensor{Tensor: t, Public: publicName(k.arch, t.Name)}
+		if k.experts > 0 && out.Public == "" {
+			own, err := k.byExperts(t)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, own...)
+			continue
+		}
 		if out.Public == "" {
 			return nil, fmt.Errorf("tensor %s belongs to no network of architecture %s",
 				legible.Cut(t.Name, 100), k.arch)
@@ -103,6 +128,62 @@ func (k *keys) tensors() (all []Tensor, err error) {
 		all = append(all, out)
 	}
 	return all, k.err
+}
+
+// byExperts are the matrices of experts that are one tensor, or the matrix of their gate.
+func (k *keys) byExperts(t gguf.Tensor) (all []Tensor, err error) {
+	place, names := expertsOf(k.arch)
+	m := inLayer.FindStringSubmatch(t.Name)
+	if len(m) > 0 && m[3] == "weight" {
+		before := "model.layers." + m[1] + "." + place + "."
+		if m[2] == gateName {
+			return []Tensor{{Tensor: t, Public: before + "gate.weight"}}, nil
+		}
+		if what := names[m[2]]; what != "" && len(t.Sizes) == 3 && int64(t.Sizes[0]) == k.experts {
+			for i := range t.Sizes[0] {
+				one := Tensor{Tensor: t, Expert: i, Experts: t.Sizes[0],
+					Public: fmt.Sprintf("%sexperts.%d.%s.weight", before, i, what)}
+				one.Sizes = t.Sizes[1:]
+				all = append(all, one)
+			}
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("tensor %s of axes %v belongs to no network of architecture %s with %d "+
+		"experts", legible.Cut(t.Name, 100), t.Sizes, k.arch, k.experts)
+}
+
+// gateName is the tensor of a layer that gates experts.
+const gateName = "ffn_gate_inp"
+
+// expertsOf is where public checkpoints have the experts of an architecture, and what their
+// matrices are called here and there: LLaMA's with experts are Mixtral.
+func expertsOf(arch string) (place string, names map[string]string) {
+	if arch == archLlama {
+		return "block_sparse_moe", mixtralNames
+	}
+	return "mlp", expertNames
+}
+
+// expertPart is the part of a public name behind a layer's that is an expert's matrix or the gate.
+var expertPart = regexp.MustCompile(
+	`^(mlp|block_sparse_moe)\.(?:gate|experts\.(0|[1-9][0-9]*)\.([a-z_0-9]+))$`)
+
+// expertFileName is what a file calls the tensor of a part of a layer, and which of them it is.
+func expertFileName(arch, part string) (name string, expert int) {
+	place, names := expertsOf(arch)
+	m := expertPart.FindStringSubmatch(part)
+	if m == nil || m[1] != place {
+		return "", 0
+	}
+	if m[2] == "" {
+		return gateName, 0
+	}
+	expert, err := strconv.Atoi(m[2])
+	if err != nil {
+		return "", 0
+	}
+	return keyOf(names, m[3]), expert
 }
 
 // arrange finds out how rows are arranged in a file of an architecture.
@@ -125,28 +206,32 @@ func (t *Tensor) arrange(arch string, heads, keyHeads int) error {
 	return nil
 }
 
-// fileName is what a file calls a tensor of public checkpoints; "" if it has none.
-func fileName(arch, public string) string {
+// fileName is what a file calls a tensor of public checkpoints, "" if it has none, and of which
+// expert it is.
+func fileName(arch, public string) (name string, expert int) {
 	layer, whole, before := llamaNames, llamaWhole, "model.layers."
 	if arch == archGPT2 {
 		layer, whole, before = gpt2Names, gpt2Whole, "h."
 	}
 	at := strings.LastIndexByte(public, '.')
 	if at < 0 {
-		return ""
+		return "", 0
 	}
 	public, kind := public[:at], public[at:]
 	if rest, ok := strings.CutPrefix(public, before); ok {
 		number, part, _ := strings.Cut(rest, ".")
-		if name := keyOf(layer, part); name != "" {
-			return "blk." + number + "." + name + kind
+		if name = keyOf(layer, part); name == "" {
+			name, expert = expertFileName(arch, part)
 		}
-		return ""
+		if name != "" {
+			name = "blk." + number + "." + name + kind
+		}
+		return name, expert
 	}
-	if name := keyOf(whole, public); name != "" {
-		return name + kind
+	if name = keyOf(whole, public); name != "" {
+		name += kind
 	}
-	return ""
+	return name, 0
 }
 
 // keyOf is the key that has a value; "" if none has.

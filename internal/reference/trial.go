@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 )
 
 // Trial executes a step of a graph twice and returns all that it leaves behind: both times
@@ -45,6 +46,7 @@ func Trial(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID, ids in
 // fill gives leaf number k its value.
 func (m *Machine) fill(v graph.Value, k int, ids int32) {
 	x := m.Value(v)
+	rounded := tensor.New(tensor.Of(graph.F32, x.Type.Elems()))
 	for i := range x.Type.Elems() {
 		number := float64(float64((i*37+k*11)%23)/8) - 1
 		if x.Type.Rank() == 0 {
@@ -55,8 +57,11 @@ func (m *Machine) fill(v graph.Value, k int, ids int32) {
 			x.I32()[i] = int32(7*i) % ids
 		case graph.F64:
 			x.F64()[i] = number
+		case graph.U8:
+			x.Data[i] = uint8(7*i + k)
 		default:
-			x.F32()[i] = float32(number)
+			rounded.F32()[i] = float32(number)
+			tensor.Convert(x, rounded, i, i+1)
 		}
 	}
 }

@@ -64,9 +64,10 @@ def paired(x, heads):
         x.shape)
 
 
-def llama(arch, pre):
-    w = gguf.GGUFWriter(HERE / f"{arch}.gguf", arch)
+def llama(arch, pre, file=None):
+    w = gguf.GGUFWriter(HERE / f"{file or arch}.gguf", arch)
     size = 4 if arch == "qwen2" else 8
+    mixtral, experts = file == "mixtral", 3 if file else 0
     w.add_block_count(1)
     w.add_context_length(64)
     w.add_embedding_length(WIDTH)
@@ -77,6 +78,11 @@ def llama(arch, pre):
     w.add_layer_norm_rms_eps(1e-5)
     w.add_vocab_size(VOCAB)
     w.add_file_type(0)
+    if experts:
+        w.add_expert_count(experts)
+        w.add_expert_used_count(2)
+        if not mixtral:
+            w.add_expert_feed_forward_length(HIDDEN)
     if arch == "llama":
         w.add_rope_dimension_count(size)
     if arch != "qwen2":
@@ -100,13 +106,25 @@ def llama(arch, pre):
             ("ffn_gate", "mlp.gate_proj", (HIDDEN, WIDTH), 0),
             ("ffn_up", "mlp.up_proj", (HIDDEN, WIDTH), 0),
             ("ffn_down", "mlp.down_proj", (WIDTH, HIDDEN), 0)]:
+        if experts and to in ("ffn_gate", "ffn_up", "ffn_down"):
+            place, names = "mlp", {}
+            if mixtral:
+                place, names = "block_sparse_moe", {"gate_proj": "w1", "up_proj": "w3",
+                                                    "down_proj": "w2"}
+            one = names.get(name[4:], name[4:])
+            w.add_tensor(f"{block}{to}_exps.weight", np.stack([
+                numbers(f"{layer}{place}.experts.{i}.{one}.weight", *shape)
+                for i in range(experts)]))
+            if to == "ffn_gate":
+                put(f"{block}ffn_gate_inp.weight", f"{layer}{place}.gate.weight", experts, WIDTH)
+            continue
         put(f"{block}{to}.weight", f"{layer}{name}.weight", *shape, heads=heads)
         if heads and arch == "qwen2" or to == "attn_v" and arch == "qwen2":
             put(f"{block}{to}.bias", f"{layer}{name}.bias", shape[0])
-        if heads and arch == "qwen3":
+        if heads and arch in ("qwen3", "qwen3moe"):
             put(f"{block}{to}_norm.weight", f"{layer}{name[:-4]}norm.weight", size)
     put("output_norm.weight", "model.norm.weight", WIDTH)
-    if arch == "llama":  # tied, and scaled as LLaMA 3.1 is
+    if arch == "llama" and not experts:  # tied, and scaled as LLaMA 3.1 is
         w.add_tensor("rope_freqs.weight", factors(5e5, 8, 1, 4, 8192, size))
     else:
         put("output.weight", "lm_head.weight", VOCAB, WIDTH)
@@ -158,5 +176,7 @@ def finish(w):
 ids = {arch: llama(arch, pre)
        for arch, pre in [("llama", "llama-bpe"), ("qwen2", "qwen2"), ("qwen3", "qwen2")]}
 ids["gpt2"] = gpt2()
+ids["mixtral"] = llama("llama", "llama-bpe", "mixtral")
+ids["qwen3moe"] = llama("qwen3moe", "qwen2", "qwen3moe")
 (HERE / "tokens.json").write_text(json.dumps({"texts": TEXTS, "ids": ids}, separators=(",", ":"))
                                   + "\n")
