@@ -51,6 +51,12 @@ func (r *reader) readText(ctx context.Context, path string) error {
 // readLines calls use with every line of a UTF-8 file, without its end or a
 // byte order mark, until the corpus is full.
 func (r *reader) readLines(ctx context.Context, path string, use func(line string) error) error {
+	return r.readLongLines(ctx, path, maxLineBytes, use)
+}
+
+// readLongLines is readLines of lines of so many bytes at the most.
+func (r *reader) readLongLines(ctx context.Context, path string, most int,
+	use func(line string) error) error {
 	r.corpus.Info.Path = path
 	f, _, err := OpenFile(path)
 	if err != nil {
@@ -59,7 +65,7 @@ func (r *reader) readLines(ctx context.Context, path string, use func(line strin
 	defer f.Close()
 	in := Hash(filepath.Base(path), f)
 	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxLineBytes)
+	lines.Buffer(nil, most)
 	n := 0
 	for !r.full() && lines.Scan() {
 		n++
@@ -72,7 +78,7 @@ func (r *reader) readLines(ctx context.Context, path string, use func(line strin
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return r.fail(path, n+1, fmt.Errorf("line of more than %d bytes: give a text file, or "+
-			"split the line", maxLineBytes))
+			"split the line", most))
 	} else if err != nil {
 		return r.fail(path, n+1, Remedied(err))
 	}

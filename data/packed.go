@@ -17,7 +17,7 @@ func (r *Running) Packed() bool { return r.packed }
 // "completion": …}, whose prompt is given. Other members are passed over.
 func readJSONLines(ctx context.Context, r *reader, path string) (*Running, error) {
 	var all []Section
-	err := r.readLines(ctx, path, func(line string) error {
+	err := r.readLongLines(ctx, path, maxDocumentBytes, func(line string) error {
 		if strings.TrimSpace(line) == "" {
 			return nil
 		}
@@ -36,30 +36,39 @@ func readJSONLines(ctx context.Context, r *reader, path string) (*Running, error
 	return out, err
 }
 
+// maxDocumentBytes bounds a line: a document may be a book, and what is not text fails early.
+const maxDocumentBytes = 64 << 20
+
 // jsonDocument is the document of a line.
 func jsonDocument(line string) (s Section, err error) {
-	var in struct {
-		Text, Prompt, Completion *string
-		Messages, Conversations  json.RawMessage
-	}
 	const remedy = `write {"text": "…"} or {"prompt": "…", "completion": "…"}`
+	var in map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(line), &in); err != nil {
 		return s, fmt.Errorf("%w: %s", err, remedy)
 	}
+	var text, prompt, completion *string
+	for _, m := range []struct {
+		name string
+		to   **string
+	}{{"text", &text}, {"prompt", &prompt}, {"completion", &completion}} {
+		if raw := in[m.name]; raw != nil && json.Unmarshal(raw, m.to) != nil {
+			return s, fmt.Errorf("%s is no string: %s", m.name, remedy)
+		}
+	}
 	switch {
-	case in.Messages != nil || in.Conversations != nil:
+	case in["messages"] != nil || in["conversations"] != nil:
 		err = errors.New("messages, which a template makes a text of: write them as prompt and " +
 			"completion")
-	case in.Text != nil && (in.Prompt != nil || in.Completion != nil):
+	case text != nil && (prompt != nil || completion != nil):
 		err = errors.New("a text, and a prompt or completion: " + remedy)
-	case in.Text != nil:
-		s = Section{Text: *in.Text, Last: true}
-	case in.Prompt == nil || in.Completion == nil:
+	case text != nil:
+		s = Section{Text: *text, Last: true}
+	case prompt == nil || completion == nil:
 		err = errors.New("no text, and no prompt with a completion: " + remedy)
-	case *in.Completion == "":
+	case *completion == "":
 		err = errors.New("empty completion: nothing is to be learnt; remove the line")
 	default:
-		s = Section{Text: *in.Prompt + *in.Completion, Given: len(*in.Prompt), Last: true}
+		s = Section{Text: *prompt + *completion, Given: len(*prompt), Last: true}
 	}
 	if err == nil && s.Text == "" {
 		err = errors.New("empty text: remove the line")

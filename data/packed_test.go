@@ -48,7 +48,7 @@ func TestJSONLines(t *testing.T) {
 		t.Errorf("another process has %+v of %+v: %v", again.Running, r, err)
 	}
 	for line, want := range map[string]string{
-		`{"text": 7}`:                         "cannot unmarshal number",
+		`{"text": 7}`:                         "text is no string",
 		`{"text": "a", "completion": "b"}`:    "a text, and a prompt or completion",
 		`{"prompt": "a"}`:                     "no prompt with a completion",
 		`{"prompt": "a", "completion": ""}`:   "empty completion",
@@ -59,12 +59,18 @@ func TestJSONLines(t *testing.T) {
 		`{"text": "a`:                         "unexpected end",
 		`{"conversations": [], "text": "a"}`:  "a template",
 		`{"instruction": "a", "output": "b"}`: "no text",
+		`{"Text": "a"}`:                       "no text",
+		`{"text": null, "prompt": "a"}`:       "no text",
 	} {
 		_, err := jsonLines(t, `{"text": "fine"}`, line)
 		if err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "d.jsonl:2: ") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v does not say %q of line 2", line, err, want)
 		}
+	}
+	long := strings.Repeat("word ", 1<<18) // more than a line of other texts may have
+	if r, err := jsonLines(t, `{"text": "`+long+`"}`); err != nil || r.Train[0].Text != long {
+		t.Errorf("a long document: %v", err)
 	}
 	if _, err := jsonLines(t, ""); err == nil || !strings.Contains(err.Error(), "no text in") {
 		t.Errorf("an empty file: %v", err)

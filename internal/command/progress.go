@@ -39,8 +39,8 @@ func reading(w io.Writer, spec string) func(files int) {
 	}
 }
 
-// packing reports on the packing of a checkpoint's weights in few bits, when it takes long, about
-// ten times at the most.
+// packing reports how many of a checkpoint's weights are read, and packed where they were not, when
+// that takes long, about ten times at the most.
 func packing(w io.Writer, path string) func(done, all int64) {
 	var last time.Time
 	var said int64
@@ -50,7 +50,7 @@ func packing(w io.Writer, path string) func(done, all int64) {
 		}
 		if time.Since(last) > patience && done-said >= all/10 {
 			last, said = time.Now(), done
-			fmt.Fprintf(w, "gomem: packing %s: %d%% of its weights\n", path, 100*done/all)
+			fmt.Fprintf(w, "gomem: loading %s: %d%% of its weights\n", path, 100*done/all)
 		}
 	}
 }
