@@ -19,6 +19,7 @@ import (
 // inGGUF is how a file of llama.cpp has a tensor.
 type inGGUF struct {
 	llamacpp.Tensor
+	file   *gguf.File   // its index
 	format quant.Format // 0: F32
 }
 
@@ -63,12 +64,12 @@ func (p *Public) openGGUF() error {
 		return err
 	}
 	p.Config = c.GPTConfig
-	all := &publicTensors{}
+	all, index := &publicTensors{}, f.Index()
 	for _, t := range m.Tensors {
 		if all.all == nil {
 			all.all = map[string]publicTensor{}
 		}
-		if err := all.put(fromGGUF(p.Path, t)); err != nil {
+		if err := all.put(fromGGUF(p.Path, index, t)); err != nil {
 			return err
 		}
 	}
@@ -79,8 +80,8 @@ func (p *Public) openGGUF() error {
 }
 
 // fromGGUF is a tensor of a file of llama.cpp.
-func fromGGUF(path string, t llamacpp.Tensor) publicTensor {
-	out := publicTensor{file: path, stored: &inGGUF{Tensor: t}}
+func fromGGUF(path string, index *gguf.File, t llamacpp.Tensor) publicTensor {
+	out := publicTensor{file: path, stored: &inGGUF{Tensor: t, file: index}}
 	sizes := t.Sizes
 	if t.Turned {
 		sizes = []int{sizes[1], sizes[0]}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
-	"github.com/gomem/gomem/internal/gguf"
 	"github.com/gomem/gomem/internal/quant"
 	"github.com/gomem/gomem/internal/safetensors"
 )
@@ -31,7 +30,7 @@ func (p plain) ReadPart(name string, into []byte, at int64) error {
 // open opens the file of a tensor.
 func (t publicTensor) open() (tensorFile, error) {
 	if t.stored != nil {
-		return gguf.Open(t.file)
+		return t.stored.file.Reopen()
 	}
 	f, err := safetensors.Open(t.file)
 	return plain{f}, err

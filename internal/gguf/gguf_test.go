@@ -242,6 +242,52 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestReopen: a file is opened again by its index, has the same tensors, and is refused if it has
+// changed or is gone.
+func TestReopen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.gguf")
+	data, err := os.ReadFile(values)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := f.Index()
+	again, err := index.Reopen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range f.Tensors() {
+		want, err := f.whole(x)
+		got, failed := again.whole(x)
+		if err != nil || failed != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v, %v", x.Name, err, failed)
+		}
+	}
+	for _, x := range []*File{f, again} {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.WriteFile(path, append(data, 0), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := index.Reopen(); err == nil || !strings.Contains(err.Error(), "has changed") {
+		t.Error(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := index.Reopen(); err == nil || !strings.Contains(err.Error(), path) {
+		t.Error(err)
+	}
+}
+
 // FuzzRead: a file of any bytes is refused, or is written again as one that says the same.
 func FuzzRead(f *testing.F) {
 	whole := small(f)

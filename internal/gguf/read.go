@@ -3,8 +3,10 @@ package gguf
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 
 	"github.com/gomem/gomem/internal/legible"
@@ -33,6 +35,7 @@ type File struct {
 	values  Metadata
 	tensors []Tensor
 	byName  map[string]int
+	state   fs.FileInfo // when it was opened; nil of what Read read
 }
 
 // Open opens and checks the file at path. One that is not as the format demands, or cannot be read,
@@ -50,8 +53,32 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, cmp.Or[error](&Error{Path: path, Err: err}, f.Close())
 	}
-	out.path, out.close = path, f.Close
+	out.path, out.close, out.state = path, f.Close, info
 	return out, nil
+}
+
+// Index is the file without its values, closed: to open it again by [File.Reopen], which a header
+// of some MiB makes slow otherwise.
+func (f *File) Index() *File {
+	return &File{path: f.path, data: f.data, tensors: f.tensors, byName: f.byName, state: f.state}
+}
+
+// Reopen opens the file of an index. One that has changed since gives an *[Error].
+func (f *File) Reopen() (*File, error) {
+	r, err := regular.Open(f.path)
+	if err != nil {
+		return nil, &Error{Path: f.path, Err: regular.Bare(err)}
+	}
+	info, err := r.Stat()
+	if err == nil && (info.Size() != f.state.Size() || !info.ModTime().Equal(f.state.ModTime())) {
+		err = errors.New("it has changed since it was opened first")
+	}
+	if err != nil {
+		return nil, &Error{Path: f.path, Err: cmp.Or(regular.Bare(err), r.Close())}
+	}
+	out := *f
+	out.r, out.close = r, r.Close
+	return &out, nil
 }
 
 // Is reports whether the file at path begins as one of GGUF does.
