@@ -95,6 +95,33 @@ func OpenPublic(path string) (*Public, error) {
 	return p, nil
 }
 
+// PublicTokenizer reads the tokenizer of a public checkpoint, of which no weights need be there:
+// of its directory, of its config.json, or of a file of llama.cpp. Errors are *[ErrCheckpoint]s.
+func PublicTokenizer(path string) (*data.Tokenizer, error) {
+	p := &Public{Path: path, dir: path, tensors: map[string]publicTensor{}}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+	case !info.IsDir() && gguf.Is(path):
+		err = p.openGGUF()
+	default:
+		if !info.IsDir() {
+			p.dir = filepath.Dir(path)
+		}
+		var ends []int32
+		if ends, err = p.configure(&publicTensors{}); err == nil {
+			err = p.findTokenizer(ends)
+		}
+	}
+	if err == nil && p.Tokenizer == nil {
+		err = p.Wordless()
+	}
+	if err != nil {
+		return nil, &ErrCheckpoint{Path: path, Err: bare(err)}
+	}
+	return p.Tokenizer, nil
+}
+
 func (p *Public) open() error {
 	info, err := os.Stat(p.Path)
 	if err != nil {

@@ -37,6 +37,51 @@ func openGGUFs(t *testing.T, arch string) *Public {
 	return p
 }
 
+// TestPublicTokenizer: a tokenizer is read where there are no weights, and of a file of llama.cpp.
+func TestPublicTokenizer(t *testing.T) {
+	p := openGGUFs(t, "gpt2")
+	dir := t.TempDir()
+	config, err := p.Config.PublicConfig(p.Tokenizer.Ends()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := p.Tokenizer.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string, text []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(publicConfig, config)
+	if _, err := PublicTokenizer(dir); err == nil ||
+		!strings.Contains(err.Error(), "has no tokenizer.json") {
+		t.Errorf("none: %v", err)
+	}
+	put(publicTokenizer, text)
+	const words = "the plan of a step"
+	for _, path := range []string{p.Path, dir, filepath.Join(dir, publicConfig)} {
+		tok, err := PublicTokenizer(path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if got, want := tok.Encode(words), p.Tokenizer.Encode(words); !slices.Equal(got, want) ||
+			!slices.Equal(tok.Ends(), p.Tokenizer.Ends()) {
+			t.Errorf("%s: %v and %v, want %v and %v", path, got, tok.Ends(), want,
+				p.Tokenizer.Ends())
+		}
+	}
+	put(publicTokenizer, []byte("{}"))
+	for _, path := range []string{dir, filepath.Join(dir, "none")} {
+		_, err := PublicTokenizer(path)
+		if _, ok := errors.AsType[*ErrCheckpoint](err); !ok {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 // TestGGUF: networks, tokenizers and weights of files of llama.cpp are those of the checkpoints
 // that they stand for, to the bit.
 func TestGGUF(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -235,11 +234,7 @@ func runningBatches(ctx context.Context, text *data.Running, tokenizer *data.Tok
 
 // packingFacts say how long documents are, and how they fill rows.
 func packingFacts(p data.Packing) []field {
-	lengths := slices.Sorted(slices.Values(p.Lengths))
-	at := func(share float64) int { return lengths[int(share*float64(len(lengths)-1))] }
-	facts := []field{{"documents", fmt.Sprintf("%s; %s tokens at the median, %s at 90 %%, %s at "+
-		"the most", grouped(int64(p.Documents)), grouped(int64(at(0.5))),
-		grouped(int64(at(0.9))), grouped(int64(at(1))))},
+	facts := []field{documentFacts(p).fact(),
 		{"rows", fmt.Sprintf("%s of %s tokens, %.1f %% full", grouped(int64(p.Rows)),
 			grouped(int64(p.Length)), 100*float64(p.Filled)/float64(max(1, p.Rows*p.Length)))}}
 	if p.Longer > 0 {

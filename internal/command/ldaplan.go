@@ -30,11 +30,6 @@ func (n *tokens) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// given are the flags that are there, by name.
-func (f corpusFlags) given() []option {
-	return []option{{"data", f.Data != ""}, {"tokens", f.Tokens > 0}}
-}
-
 // mostImagined is how many documents and words there may be of a corpus that nobody has.
 const mostImagined = 1 << 27
 

@@ -12,8 +12,10 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph/split"
 	"github.com/gomem/gomem/internal/grid"
+	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
@@ -27,6 +29,7 @@ type planCmd struct {
 	amongFlags
 	ldaFlags
 	corpusFlags
+	documentFlags
 
 	Device string `group:"machine" placeholder:"NAME"`
 
@@ -65,6 +68,7 @@ func (planCmd) examples() string {
   gomem plan --steps time=1.5-2                  what is done in half a millisecond
   gomem plan --mesh batch:4                      in four slices of the batch
   gomem plan --mesh experts:2 --sharding         how every value is divided
+  gomem plan --model gpt --data jsonl:chats.jsonl --lengths 256,512,1024   rows
   gomem plan --model lda --tokens 1000000000 --topics 1000     topics of documents
   gomem-cluster plan --workers 4 --sync hybrid   of which weights workers send factors
 `
@@ -93,6 +97,8 @@ type explanation struct {
 
 	Sent []sent `json:"sent,omitempty"` // by each of several workers, of variables
 
+	Documents *documentLengths `json:"documents,omitempty"` // that it is planned for
+
 	Trains bool `json:"trains"` // false of a network without a loss
 
 	spread bool   // experts are divided over a mesh
@@ -110,7 +116,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if c.Model == "lda" {
 		return c.topics(e)
 	}
-	if name := firstGiven(c.ldaFlags.given(), c.corpusFlags.given()); name != "" {
+	if name := firstGiven(c.ldaFlags.given(), []option{{"tokens", c.Tokens > 0}}); name != "" {
 		return usagef("plan --%s is for --model lda: leave it out", name)
 	}
 	if ext := filepath.Ext(string(c.Graph)); c.Graph != "" && ext != ".dot" && ext != ".txt" {
@@ -119,7 +125,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if c.Sharding && c.Mesh == "" {
 		return usagef("--sharding needs --mesh: without, nothing is divided")
 	}
-	if err := cmp.Or(c.sweepable(), c.advisable()); err != nil {
+	if err := cmp.Or(c.sweepable(), c.advisable(), c.documentary()); err != nil {
 		return err
 	}
 	err := outputs{{"--dump", string(c.Dump)}, {"--dump-pass", string(c.DumpPass)},
@@ -133,6 +139,19 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	c.Device = e.onto(c.Device)
+	documents, err := c.documents(ctx, e)
+	if err != nil {
+		return err
+	}
+	if len(c.Lengths) > 0 {
+		return c.byLengths(ctx, e, documents)
+	}
+	return c.explain(ctx, e, scheme, documents)
+}
+
+// explain plans a model, once or within many budgets, and says what it comes to.
+func (c *planCmd) explain(ctx context.Context, e *env, scheme *workers.Scheme,
+	documents *data.PackedLoader) error {
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err == nil {
 		err = b.reserve(&o, scheme, int(c.Workers))
@@ -175,11 +194,19 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if scheme != nil {
 		x.Sent = sentOf(b.model)
 	}
+	if documents != nil {
+		facts := documentFacts(documents.Packing())
+		x.Documents = &facts
+	}
 	if c.JSON {
 		return json.NewEncoder(e.stdout).Encode(x)
 	}
 	x.print(e.stdout)
 	printSent(e.stdout, x.Sent, int(c.Workers), scheme)
+	if documents != nil {
+		fmt.Fprintln(e.stdout)
+		x.Documents.print(e.stdout)
+	}
 	return nil
 }
 

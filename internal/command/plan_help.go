@@ -10,7 +10,10 @@ plan --workers
     Plan what one of so many workers does, and print of each weight whether they send it whole
     or by factors, with the bytes of both. lda: of so many, the one that takes most memory.
 plan --data
-    lda: the documents to plan for, as train reads them (default: imagined ones).
+    lda: the documents to plan for, as train reads them (default: imagined ones). gpt: jsonl:FILE,
+    to plan for rows of several documents, and to print how long they are.
+plan --tokenizer
+    gpt: the sub-words that documents have (default: those of --network, or learnt).
 plan --tokens
     lda: words of documents that are imagined, which come by Zipf's law (default 100000000).
 plan --length
@@ -19,6 +22,9 @@ plan --length
 plan --vocabulary
     moe, transformer, gpt, lstm-lm, topic: see train. lda: different words of imagined
     documents (default 100000).
+--lengths
+    gpt: plan for rows of each of these lengths, and print how documents fill them, the least
+    memory, and how fast a plan within the budget is. Needs --data.
 plan --sync
     How these workers keep in step; see train (default ring).
 `
