@@ -3,6 +3,9 @@ package gomem
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gomem/gomem/internal/device/cuda"
 )
@@ -83,4 +86,38 @@ func FindGPU(device string) (GPUInfo, error) {
 	}
 	g, err := cuda.Find(nil, n)
 	return GPUInfo(g), err
+}
+
+// Several are the devices of a list: GPUs, as in "cuda:0,1" or "cuda:0,cuda:1", or the processor
+// several times, as in "cpu,cpu", so that there are lists without GPUs. A name of one device is a
+// list of itself. The error says what makes no list.
+func Several(list string) ([]string, error) {
+	words := strings.Split(list, ",")
+	if len(words) == 1 || strings.HasPrefix(list, Sim) { // a file's name may have commas
+		return []string{list}, nil
+	}
+	var devices []string
+	_, gpus := GPU(words[0])
+	for _, word := range words {
+		if _, err := strconv.ParseUint(word, 10, 16); err == nil && gpus {
+			word = CUDA + ":" + word
+		}
+		number, gpu := GPU(word)
+		if gpu {
+			word = fmt.Sprintf("%s:%d", CUDA, number)
+		}
+		switch {
+		case !gpu && word != CPU:
+			return nil, fmt.Errorf("device %.60q of %.60q: want a list such as %s:0,1, or %s,%s",
+				word, list, CUDA, CPU, CPU)
+		case gpu != gpus:
+			return nil, fmt.Errorf("devices %.60q: GPUs and the processor round otherwise; want "+
+				"one kind, such as %s:0,1", list, CUDA)
+		case gpu && slices.Contains(devices, word):
+			return nil, fmt.Errorf("devices %.60q: %s is there twice; each has a worker of its own",
+				list, word)
+		}
+		devices = append(devices, word)
+	}
+	return devices, nil
 }

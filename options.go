@@ -255,9 +255,15 @@ func (o Options) Validate() error {
 	}
 	profile, err := Simulated(o.Device)
 	_, gpu := GPU(o.Device)
+	several, listed := Several(o.Device)
 	switch {
 	case err != nil:
 		return err
+	case listed != nil:
+		return listed
+	case len(several) > 1:
+		return fmt.Errorf("devices %.60q: this is for one of them; several are for gomem train "+
+			"and gomem plan", o.Device)
 	case profile == nil && !gpu && o.Device != "" && o.Device != CPU && o.Device != Null:
 		return fmt.Errorf("unknown device %.60q: want %s, %s, %s or %s:NUMBER, or %sPROFILE",
 			o.Device, CPU, Null, CUDA, CUDA, Sim)

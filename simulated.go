@@ -19,10 +19,14 @@ import (
 // JSON follows: "sim:titanx".
 const Sim = "sim:"
 
-// Computes reports whether a device computes anything; the others keep count.
+// Computes reports whether a device computes anything, or those of a list; the others keep count.
 func Computes(device string) bool {
-	_, gpu := GPU(device)
-	return device == "" || device == CPU || gpu
+	devices, err := Several(device)
+	if err != nil {
+		return false
+	}
+	_, gpu := GPU(devices[0])
+	return gpu || devices[0] == "" || devices[0] == CPU
 }
 
 // Simulated is the machine that a device's name says, or nil if it is not simulated.

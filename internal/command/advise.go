@@ -136,7 +136,7 @@ func (a *advisor) planned(b *built, o gomem.Options) (planned, []rankPeak, error
 	if err != nil {
 		return p, nil, err
 	}
-	ranks, err := ofRanks(a.ctx, io.Discard, b, o, p)
+	ranks, err := ofRanks(a.ctx, io.Discard, b, o, p, nil)
 	return p, ranks, err
 }
 

@@ -39,8 +39,9 @@ type header struct {
 type display interface {
 	observe(train.Event)
 	close() // before anything else is printed
-	// summary comes after close. least is a MinDevice that was not known before, or 0.
-	summary(s train.Summary, least int64)
+	// summary comes after close. least is a MinDevice that was not known before, or 0; on are
+	// the peaks of all devices, if there are several.
+	summary(s train.Summary, least int64, on []devicePeak)
 }
 
 // newDisplay shows a run as suits the output: JSON if asked for, else text, on a terminal
@@ -147,15 +148,16 @@ func metrics(m map[string]float64) []string {
 
 func (d *textDisplay) close() { d.progress.Close() }
 
-func (d *textDisplay) summary(s train.Summary, least int64) {
+func (d *textDisplay) summary(s train.Summary, least int64, on []devicePeak) {
 	device := compared(s.PredictedDevicePeak, s.ActualDevicePeak) + d.header.versus()
 	if least > 0 {
 		device += "; least " + short(least)
 	}
-	fields := []field{
-		{"device peak", device},
-		{"host peak", hostPeak(s)},
+	fields := []field{{"device peak", device}}
+	for _, x := range on {
+		fields = append(fields, field{"on " + x.On, compared(x.Predicted, x.Actual)})
 	}
+	fields = append(fields, field{"host peak", hostPeak(s)})
 	if s.PredictedDiskPeak > 0 {
 		fields = append(fields,
 			field{"disk peak", compared(s.PredictedDiskPeak, s.ActualDiskPeak)})
@@ -311,11 +313,12 @@ type saveLine struct {
 
 func (d *jsonDisplay) close() {}
 
-func (d *jsonDisplay) summary(s train.Summary, least int64) {
+func (d *jsonDisplay) summary(s train.Summary, least int64, on []devicePeak) {
 	d.print(struct {
 		Type string `json:"type"`
 		train.Summary
-		VanillaDevice int64 `json:"vanilla_device_peak_bytes"`
-		MinDevice     int64 `json:"min_device_bytes,omitempty"`
-	}{"summary", s, d.header.VanillaDevice, least})
+		VanillaDevice int64        `json:"vanilla_device_peak_bytes"`
+		MinDevice     int64        `json:"min_device_bytes,omitempty"`
+		Devices       []devicePeak `json:"devices,omitempty"`
+	}{"summary", s, d.header.VanillaDevice, least, on})
 }

@@ -96,7 +96,7 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 			return nil, err
 		}
 	}
-	if err := enoughMemory(c.Device, d.planned); err != nil {
+	if err := enoughMemory(c.Device, d.planned, c.fleet.size()); err != nil {
 		return nil, err
 	}
 	d.header, err = c.headed(ctx, e, d, resident)
@@ -110,7 +110,8 @@ func (c *trainCmd) headed(ctx context.Context, e *env, d *draft, vanilla planned
 	if m := c.worker.member; c.exchanging > 0 || m == nil || m.Network() == nil {
 		mesh = "" // they do not exchange what the processes of one do
 	}
-	h := header{Device: c.Device, GPU: gpuFact(c.Device),
+	on, gpus := c.fleet.on(c.Device)
+	h := header{Device: on, GPU: gpus,
 		Workers: c.worker.about(mesh, d.options.NetworkBytes), Factored: factoredOf(d.model)}
 	if !c.worker.leads() {
 		return h, nil

@@ -319,7 +319,7 @@ func (s *fitting) judge(b *built, value int) (fit.Outcome, error) {
 	p, err := planAll(s.ctx, io.Discard, b, o)
 	var ranks []rankPeak
 	if err == nil {
-		ranks, err = ofRanks(s.ctx, io.Discard, b, o, p)
+		ranks, err = ofRanks(s.ctx, io.Discard, b, o, p, nil)
 	}
 	if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
 		s.refuse(value, refusal{shortage: short})

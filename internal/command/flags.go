@@ -283,7 +283,8 @@ func (f planFlags) mesh() (*mesh.Spec, error) {
 		return nil, usagef("--mesh %s is for %d processes, there are %d", f.Mesh, n, f.size)
 	default:
 		return nil, usagef("--mesh %s is for %d processes, this is one: want slices alone, as in "+
-			"batch:4, or gomem-cluster train --local %d", f.Mesh, n, n)
+			"batch:4, %d devices, as in --device cuda:0,1, or gomem-cluster train --local %d",
+			f.Mesh, n, n, n)
 	}
 }
 

@@ -369,11 +369,11 @@ train --profile
     Directory on the disk, for a file that nobody else sees and that is gone at the end. Of lda,
     for documents (default, with --host-memory: the system's for temporary files).
 --device
-    cpu; null, which computes nothing and only checks the accounting; sim:PROFILE or
-    sim:FILE.json, the same on a virtual clock; or cuda or cuda:N, an NVIDIA GPU, of whose
-    budget matrix products take 32 MiB a stream; to several workers cuda deals out the GPUs
-    of their machine (default: the first GPU that can be used, else cpu; resumed, the kind
-    that the run was on; of several workers, cpu).
+    cpu; null, which computes nothing and checks the accounting; sim:PROFILE or sim:FILE.json,
+    the same on a virtual clock; cuda or cuda:N, an NVIDIA GPU, of whose budget products take
+    32 MiB a stream; to train and plan cuda:0,1, or without GPUs cpu,cpu: a worker for each,
+    in one process. To workers cuda deals out the GPUs of their machine (default: the first
+    GPU that can be used, else cpu; resumed, the run's kind; of several workers, cpu).
 devices --profile
     Print what a device is priced by as JSON, which --device sim:FILE.json reads.
 --threads

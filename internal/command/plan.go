@@ -134,11 +134,15 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	c.plans = true
-	scheme, err := c.among(e, c.amongFlags, c.Mesh)
+	devices, err := several(c.Device)
 	if err != nil {
 		return err
 	}
-	c.Device = e.onto(c.Device)
+	scheme, err := c.workers(e, devices)
+	if err != nil {
+		return err
+	}
+	c.Device = e.onto(devices[0])
 	documents, err := c.documents(ctx, e)
 	if err != nil {
 		return err
@@ -146,15 +150,15 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if len(c.Lengths) > 0 {
 		return c.byLengths(ctx, e, documents)
 	}
-	return c.explain(ctx, e, scheme, documents)
+	return c.explain(ctx, e, scheme, devices, documents)
 }
 
 // explain plans a model, once or within many budgets, and says what it comes to.
-func (c *planCmd) explain(ctx context.Context, e *env, scheme *workers.Scheme,
+func (c *planCmd) explain(ctx context.Context, e *env, scheme *workers.Scheme, devices []string,
 	documents *data.PackedLoader) error {
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err == nil {
-		err = b.reserve(&o, scheme, int(c.Workers))
+		err = b.reserve(&o, scheme, max(len(devices), int(c.Workers)))
 	}
 	if err != nil {
 		return err
@@ -187,11 +191,11 @@ func (c *planCmd) explain(ctx context.Context, e *env, scheme *workers.Scheme,
 	if c.Steps.given {
 		return c.Steps.list(e.stdout, e.stderr, p)
 	}
-	x, err := explain(ctx, e.stderr, b, o, p)
+	x, err := explain(ctx, e.stderr, b, o, p, devices)
 	if err != nil {
 		return err
 	}
-	if scheme != nil {
+	if c.Workers > 0 {
 		x.Sent = sentOf(b.model)
 	}
 	if documents != nil {
@@ -244,9 +248,30 @@ func (c *planCmd) write(p planned, candidates *planner.Log) error {
 	})
 }
 
+// workers are how many train the model who exchange gradients, and how, as flags say: one for each
+// of several devices, who may be the processes of a mesh instead.
+func (c *planCmd) workers(e *env, devices []string) (*workers.Scheme, error) {
+	n := len(devices)
+	if n == 1 {
+		return c.among(e, c.amongFlags, c.Mesh)
+	}
+	if name := firstGiven(c.amongFlags.given()); name != "" {
+		return nil, usagef("--%s does nothing with several devices, each of which has a worker: "+
+			"leave it out", name)
+	}
+	own := c.planFlags
+	own.plans = false
+	if spec, err := own.meshed(n); spec != nil || err != nil {
+		return nil, err
+	}
+	s, err := workers.ParseScheme("ring", workers.SchemeOptions{})
+	c.exchanging, c.factoring = n, s.Factoring(n)
+	return &s, err
+}
+
 // explain compares the plans with vanilla's and finds what sets their peaks.
-func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
-	p planned) (explanation, error) {
+func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options, p planned,
+	devices []string) (explanation, error) {
 	vanilla, err := comparison(ctx, w, b, o, p)
 	if err != nil {
 		return explanation{}, err
@@ -274,8 +299,11 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options,
 	if smaller.Change == planner.SmallerPartition {
 		x.LeastPartition, x.LeastDevice = smaller.N, smaller.Bytes
 	}
-	if x.Ranks, err = ofRanks(ctx, w, b, o, p); err != nil {
+	if x.Ranks, err = ofRanks(ctx, w, b, o, p, devices); err != nil {
 		return x, err
+	}
+	for i := range x.Ranks {
+		x.Ranks[i].Device += gomem.Workspace(o.Device, o.Streams)
 	}
 	if len(x.Ranks) > 0 {
 		x.Wire = wireOf(b, p)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,12 +14,16 @@ import (
 	"github.com/gomem/gomem/planner"
 )
 
-// rankPeak is what a process of a mesh needs.
+// rankPeak is what a process of a mesh needs, or the worker of one of several devices.
 type rankPeak struct {
-	Rank   int   `json:"rank"`
-	Device int64 `json:"device_peak_bytes"`
-	Host   int64 `json:"host_peak_bytes"`
+	Rank   int    `json:"rank"`
+	On     string `json:"device,omitempty"` // of several
+	Device int64  `json:"device_peak_bytes"`
+	Host   int64  `json:"host_peak_bytes"`
 }
+
+// name is what it is called.
+func (r rankPeak) name() string { return cmp.Or(r.On, fmt.Sprintf("process %d", r.Rank)) }
 
 // onWire is what a process of a mesh sends in a training step by exchanges of a kind, the
 // mean over processes.
@@ -67,24 +72,47 @@ func (b *built) exchanging(o gomem.Options) (*graph.Graph, error) {
 	return all[0].Graph, nil
 }
 
-// ofRanks plans what the other processes of a mesh do, and lists what all need; nothing if
-// there is one. The error names the process that it is about.
-func ofRanks(ctx context.Context, w io.Writer, b *built, o gomem.Options,
-	first planned) (list []rankPeak, err error) {
-	n := processes(o)
+// ofRanks plans what the other processes of a mesh do, or the workers of other devices, if there
+// are several, and lists what all need; nothing if there is one. The error names whom it is about.
+func ofRanks(ctx context.Context, w io.Writer, b *built, o gomem.Options, first planned,
+	devices []string) (list []rankPeak, err error) {
+	n := max(processes(o), len(devices))
 	if n == 1 {
 		return nil, nil
 	}
 	for rank := range n {
-		p := first
-		if o.Rank = rank; rank > 0 {
-			if p, err = planAll(ctx, w, b, o); err != nil {
-				return nil, fmt.Errorf("process %d: %w", rank, err)
+		p, x := first, rankPeak{Rank: rank}
+		if len(devices) > 1 {
+			x.On = devices[rank]
+		}
+		if rank > 0 {
+			if p, err = ofRank(ctx, w, b, o, x); err != nil {
+				return nil, fmt.Errorf("%s: %w", x.name(), err)
 			}
 		}
-		list = append(list, rankPeak{rank, p.Peak(space.Device), p.Peak(space.Host)})
+		x.Device, x.Host = p.Peak(space.Device), p.Peak(space.Host)
+		list = append(list, x)
 	}
 	return list, nil
+}
+
+// ofRank plans what one does that is not the first.
+func ofRank(ctx context.Context, w io.Writer, b *built, o gomem.Options, x rankPeak) (planned,
+	error) {
+	if processes(o) > 1 {
+		o.Rank = x.Rank
+	}
+	if x.On != "" {
+		var err error
+		o.Machine = nil // that of the first device
+		if o, err = b.priced(o, x.On); err == nil {
+			o, err = b.measured(ctx, w, o, func() {})
+		}
+		if err != nil {
+			return planned{}, err
+		}
+	}
+	return planAll(ctx, w, b, o)
 }
 
 // wireOf is what a process sends in a training step, by kind.
@@ -113,8 +141,12 @@ func (x explanation) printRanks(w io.Writer) {
 	if len(x.Ranks) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nThis is the plan of process 0 of %d.\n", len(x.Ranks))
-	alike := true
+	of := "process 0"
+	if on := x.Ranks[0].On; on != "" {
+		of = on + ", the first"
+	}
+	fmt.Fprintf(w, "\nThis is the plan of %s of %d.\n", of, len(x.Ranks))
+	alike := x.Ranks[0].On == "" // devices are named
 	for _, r := range x.Ranks {
 		alike = alike && r.Device == x.Ranks[0].Device && r.Host == x.Ranks[0].Host
 	}
@@ -123,7 +155,10 @@ func (x explanation) printRanks(w io.Writer) {
 			fmt.Fprintf(w, "every process: device %s, host %s\n", size(r.Device), size(r.Host))
 			break
 		}
-		fmt.Fprintf(w, "process %d: device %s, host %s\n", r.Rank, size(r.Device), size(r.Host))
+		fmt.Fprintf(w, "%s: device %s, host %s\n", r.name(), size(r.Device), size(r.Host))
+	}
+	if !x.apart { // they exchange gradients
+		return
 	}
 	var kinds []string
 	total, most := int64(0), ""

@@ -21,6 +21,11 @@ type amongFlags struct {
 	Sync    string `group:"job" placeholder:"SCHEME"`
 }
 
+// given are the flags that are there, by name.
+func (f amongFlags) given() []option {
+	return []option{{"workers", f.Workers > 0}, {"sync", f.Sync != ""}}
+}
+
 // sent is how workers exchange what a step makes of a variable: the bytes of an update whole, as
 // it goes to one other worker, and by its factors; 0 if it has none.
 type sent struct {
@@ -33,12 +38,11 @@ type sent struct {
 
 // among has the flags' model be that of one of several workers; nil is the scheme of none.
 func (f *modelFlags) among(e *env, o amongFlags, mesh string) (*workers.Scheme, error) {
-	given := []option{{"workers", o.Workers > 0}, {"sync", o.Sync != ""}}
 	switch {
-	case firstGiven(given) == "":
+	case firstGiven(o.given()) == "":
 		return nil, nil
 	case e.extras.Cluster == nil:
-		return nil, elsewhere(e, given)
+		return nil, elsewhere(e, o.given())
 	case o.Workers < 2:
 		return nil, usagef("--sync needs --workers N: among how many, 2 or more")
 	case mesh != "":

@@ -6,16 +6,53 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"runtime"
 	"time"
 
+	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/train"
 )
 
-// together trains as one worker of several. The first one shows the run and saves it; the
-// others say nothing but why they fail.
-func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
+// abreast trains on several devices of this process: as many workers as there are devices, who do
+// what workers in processes of their own do, and come to the same bits. They exchange over a
+// network in memory. Each has the plan of its device, and its budgets.
+func (c *trainCmd) abreast(ctx context.Context, e *env, devices []string) error {
+	if e.extras.Cluster != nil {
+		return usagef("--device %s is for one process: want gomem train, or here --local %d "+
+			"--device %s", c.Device, len(devices), gomem.CUDA)
+	}
+	if err := elsewhere(e, c.meetFlags.given(), c.keepFlags.given(),
+		[]option{{"metrics", c.counters() != ""}}); err != nil {
+		return err
+	}
+	if _, err := c.meshed(len(devices), c.unmeshed()...); err != nil {
+		return err
+	}
+	own := *c
+	own.Device, own.size, own.fleet = devices[0], len(devices), newFleet(devices)
+	if own.Threads == 0 {
+		own.Threads = threads(max(1, runtime.GOMAXPROCS(0)/len(devices)))
+	}
+	if err := cmp.Or(own.check(), present(devices)); err != nil {
+		return err
+	}
+	return own.fleet.run(func(rank int, meet joins) error {
+		worker, its := own, *e
+		worker.Device = devices[rank]
+		return worker.together(ctx, &its, World{Rank: rank, Size: len(devices), Local: rank,
+			Launched: true}, meet)
+	})
+}
+
+// joins has this process, or one of its devices, meet the other workers of a job.
+type joins func(ctx context.Context, say func(string), log *slog.Logger) (*Job, error)
+
+// together trains as one worker of several, who meet by a function. The first one shows the run and
+// saves it; the others say nothing but why they fail.
+func (c *trainCmd) together(ctx context.Context, e *env, w World, meet joins) (err error) {
 	scheme, err := c.scheme(c.Model, c.meetFlags)
 	if err != nil {
 		return err
@@ -44,7 +81,7 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World) (err error) {
 		defer func() { cancel(); <-c.reading.done }()
 	}
 	logger := c.worker.enter(e, w, c.Job)
-	job, err := e.extras.Cluster.Join(ctx, c.flags(), w, log, logger)
+	job, err := meet(ctx, log, logger)
 	if err != nil {
 		return err
 	}
@@ -156,9 +193,21 @@ func (c *trainCmd) remembering(err error, s train.Summary, e *env) error {
 	if dir == "" {
 		return err
 	}
-	return fmt.Errorf("%w; saved at step %d; continue with: %s", err, step,
-		resumption(e, string(dir)))
+	return &rememberedError{err, fmt.Sprintf("saved at step %d; continue with: %s", step,
+		resumption(e, string(dir)))}
 }
+
+// rememberedError is the failure of a run that can go on, and how.
+type rememberedError struct {
+	error
+	how string
+}
+
+// Error is one line.
+func (e *rememberedError) Error() string { return e.error.Error() + "; " + e.how }
+
+// Unwrap is the failure.
+func (e *rememberedError) Unwrap() error { return e.error }
 
 // cutShort is the end of a worker that is asked to end, and has lost others meanwhile: as of one
 // that a signal has cut short, or in order if all that it has is saved.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math"
 	"path/filepath"
@@ -50,6 +51,7 @@ type trainCmd struct {
 	given   given            // what was read before the model was built
 	past    past             // what is resumed
 	worker  worker           // of a job of several
+	fleet   *fleet           // of several devices of this process; nil: there is one
 	reading *soon[*trainCmd] // of a first worker that began to before it joined
 	config  keptConfig       // of the run
 
@@ -123,6 +125,13 @@ func (c *trainCmd) run(ctx context.Context, e *env) error {
 	if _, err := c.scheme(c.Model, c.meetFlags); e.extras.Cluster != nil && err != nil {
 		return err
 	}
+	devices, err := several(c.Device)
+	if err != nil {
+		return err
+	}
+	if len(devices) > 1 {
+		return c.abreast(ctx, e, devices)
+	}
 	if c.Local > 1 && e.extras.Cluster != nil {
 		if _, err := c.meshed(int(c.Local), c.unmeshed()...); err != nil {
 			return err
@@ -138,7 +147,10 @@ func (c *trainCmd) run(ctx context.Context, e *env) error {
 	}
 	c.settle(e, w, c.Resume)
 	if w.Size > 1 {
-		return c.together(ctx, e, w)
+		meet := func(ctx context.Context, say func(string), log *slog.Logger) (*Job, error) {
+			return e.extras.Cluster.Join(ctx, c.flags(), w, say, log)
+		}
+		return c.together(ctx, e, w, meet)
 	}
 	return c.alone(ctx, e)
 }
@@ -286,13 +298,17 @@ func (c *trainCmd) fitting() error {
 	return k.learnsFrom(string(c.Data))
 }
 
-// enoughMemory refuses a plan that this machine cannot hold.
-func enoughMemory(device string, p planned) error {
+// enoughMemory refuses a plan that this machine cannot hold, for each of some workers.
+func enoughMemory(device string, p planned, workers int) error {
 	need, have := p.Peak(space.Device)+p.Peak(space.Host), machineMemory()
 	of := fmt.Sprintf("device %s and host %s together", size(p.Peak(space.Device)),
 		size(p.Peak(space.Host)))
 	if _, gpu := gomem.GPU(device); gpu {
 		need, of = p.Peak(space.Host), "the host's part"
+	}
+	if workers > 1 {
+		need *= int64(workers)
+		of += fmt.Sprintf(", for each of %d devices", workers)
 	}
 	if !gomem.Computes(device) || have == 0 || need <= have {
 		return nil
@@ -411,7 +427,7 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 			s.Steps))
 		return nil
 	}
-	d.summary(s, late.found())
+	d.summary(s, late.found(), c.fleet.peaks(c.rank, s))
 	if unwritten != nil {
 		fmt.Fprintf(e.stderr, "gomem: warning: %s of the run's flags: %v\n", configName,
 			bare(unwritten))

@@ -58,7 +58,7 @@ func TestDisplayFits(t *testing.T) {
 		d.observe(train.Event{Kind: train.Eval, Step: 300, Steps: 300, Loss: 1,
 			Metrics: s.EvalMetrics})
 		d.close()
-		d.summary(s, 0)
+		d.summary(s, 0, nil)
 		text := strings.NewReplacer("\x1b[J", "\n", "\r", "\n").Replace(f.String())
 		most := width
 		if width == 0 {
