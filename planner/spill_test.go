@@ -2,11 +2,13 @@ package planner
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
@@ -190,4 +192,39 @@ func TestLeastDiskIsExact(t *testing.T) {
 			t.Fatalf("%s: a byte less than the least disk, of %d, works", o, disk)
 		}
 	})
+}
+
+// TestDiskIsForTheRest: of weights that neither device nor host have room for together, a step
+// reads from the disk hardly more than these, though the disk has nothing but variables, and plans
+// for two batches share them.
+func TestDiskIsForTheRest(t *testing.T) {
+	const weights, onDevice, onHost, slack = 24, 6, 12, 5
+	g := graph.New()
+	var w []graph.Value
+	for i := range weights {
+		w = append(w, g.Variable(fmt.Sprint("w", i), graph.Of(graph.F32, 256, 256), graph.Init{}))
+	}
+	var targets []Target
+	for _, rows := range []int{1, 8} {
+		x := g.Input(fmt.Sprint("x", rows), graph.Of(graph.F32, rows, 256))
+		for _, v := range w {
+			x = ops.MatMul(x, v)
+		}
+		targets = append(targets, Target{Name: fmt.Sprint("rows", rows), Fetches: []graph.Value{x}})
+	}
+	size := w[0].Type().Bytes()
+	o := Options{Policy: Auto, DeviceBytes: onDevice * size, HostBytes: onHost * size,
+		DiskBytes: 2 * weights * size}
+	p, err := Plan(context.Background(), g, o, targets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range p.Results {
+		read := r.Plan.Copied(space.Copier(space.Disk, space.Host))
+		if most := (weights - onDevice - onHost + slack) * size; read > most {
+			t.Errorf("%s: a step reads %d weights from the disk, want %d at the most",
+				r.Plan.Title, read/size, most/size)
+		}
+	}
+	checkGranted(t, g, o, targets)
 }

@@ -160,11 +160,30 @@ func (s *Search) lifted(plans []*Drawn, to lower.Need) []*Drawn {
 				list[i], peaks[id] = &f, to[id]
 			}
 		}
-		if to[id] != peaks[id] {
+		if to[id] != peaks[id] && !liftedTop(list, s.each, space.ID(id), to[id], limits[id]) {
 			return nil
 		}
 	}
 	return list
+}
+
+// liftedTop lifts a variable of a space in plans of some targets, which have sketches of their own
+// from then on: it is for a space that has nothing but variables.
+func liftedTop(list []*Drawn, of []*targetSearch, id space.ID, bytes, limit int64) bool {
+	sketches := make([]*lower.Sketch, len(list))
+	for i, f := range list {
+		sketches[i] = f.sketch.Clone()
+	}
+	if !lower.LiftTop(sketches, id, bytes, limit) {
+		return false
+	}
+	for i := range list {
+		f := *list[i]
+		f.sketch = sketches[i]
+		f.time = f.sketch.Time(of[i].sketches.prices)
+		list[i] = &f
+	}
+	return true
 }
 
 // Exact are plans by candidates that decide about a refusal, or nil if the budgets are refused.

@@ -74,6 +74,57 @@ func (k *Sketch) Lift(id space.ID, bytes, limit int64) bool {
 	return false
 }
 
+// LiftTop moves the highest variable of a space up in all plans that share it, so that the space
+// takes so many bytes in each, or hardly more, but no more than a limit. It reports whether it
+// could; if not, nothing is moved.
+func LiftTop(plans []*Sketch, id space.ID, bytes, limit int64) bool {
+	tops := make([]int, len(plans))
+	var end int64
+	for n, k := range plans {
+		top := k.top(id)
+		if top < 0 {
+			return false
+		}
+		s, first := k.slots[top], plans[0].slots[tops[0]]
+		if n > 0 && (s.Off != first.Off || s.Bytes != first.Bytes) {
+			return false
+		}
+		at := Rounded(bytes - s.Bytes)
+		end = at + s.Bytes
+		if s.Bytes > bytes || end > limit || at < s.Off || !k.above(id, at, top) {
+			return false
+		}
+		tops[n] = top
+	}
+	for n, k := range plans {
+		s := &k.slots[tops[n]]
+		s.Off, k.Need[id] = end-s.Bytes, end
+	}
+	return true
+}
+
+// top is the highest variable of a space, -1 if there is none.
+func (k *Sketch) top(id space.ID) int {
+	top := -1
+	for i := range k.slots {
+		s := &k.slots[i]
+		if s.Space == id && s.Fixed && s.Bytes > 0 && (top < 0 || s.Off > k.slots[top].Off) {
+			top = i
+		}
+	}
+	return top
+}
+
+// above reports whether an address is above all other slots of a space.
+func (k *Sketch) above(id space.ID, at int64, but int) bool {
+	for i := range k.slots {
+		if s := &k.slots[i]; i != but && s.Space == id && s.Off+s.Bytes > at {
+			return false
+		}
+	}
+	return true
+}
+
 // free reports whether a slot could be at an address, which is no lower than its own: of no
 // other, at the same time, are there bytes beside its own.
 func (k *Sketch) free(i int, at int64) bool {

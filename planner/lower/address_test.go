@@ -47,8 +47,59 @@ func TestAddressesKeepToLimits(t *testing.T) {
 				t.Fatalf("what is lifted to %d bytes ends at %d", to, k.Need[space.Device])
 			}
 		}
+		shared := []*Sketch{k.Clone(), k.Clone()}
+		if to += 1000; LiftTop(shared, space.Device, to, to+arena.Align) {
+			for _, k := range shared {
+				if verified("lifted with its variables", k); k.Need[space.Device] < to ||
+					k.Need[space.Device] >= to+arena.Align {
+					t.Fatalf("what is lifted to %d bytes ends at %d", to, k.Need[space.Device])
+				}
+			}
+		}
 		verified("as it was", packed)
 	})
+}
+
+// TestLiftTop: plans that share variables have them at one address after they are lifted, and
+// nothing moves if they cannot be.
+func TestLiftTop(t *testing.T) {
+	sketch := func(slots ...plan.Slot) *Sketch {
+		k := &Sketch{slots: slots}
+		k.Need[space.Disk] = 300
+		return k
+	}
+	low := plan.Slot{Space: space.Disk, Bytes: 100, Fixed: true}
+	top := plan.Slot{Space: space.Disk, Off: 128, Bytes: 172, Fixed: true}
+	other := plan.Slot{Space: space.Disk, Off: 192, Bytes: 172, Fixed: true}
+	above := plan.Slot{Space: space.Disk, Off: 1000, Bytes: 8, From: 1, To: 1}
+	for _, row := range []struct {
+		name  string
+		plans []*Sketch
+		limit int64
+		want  int64 // where the space ends; 0: it cannot be lifted
+	}{
+		{"alone", []*Sketch{sketch(low, top)}, 1 << 20, 1004},
+		{"shared", []*Sketch{sketch(low, top), sketch(top, low)}, 1 << 20, 1004},
+		{"no room", []*Sketch{sketch(low, top)}, 1003, 0},
+		{"another variable", []*Sketch{sketch(low, top), sketch(low, other)}, 1 << 20, 0},
+		{"another's value above", []*Sketch{sketch(low, top), sketch(low, top, above)}, 1 << 20, 0},
+		{"no variable", []*Sketch{sketch(low, top), sketch()}, 1 << 20, 0},
+	} {
+		if got := LiftTop(row.plans, space.Disk, 1000, row.limit); got != (row.want > 0) {
+			t.Errorf("%s: %t", row.name, got)
+		}
+		for i, k := range row.plans {
+			at, need := int64(128), int64(300)
+			if row.want > 0 {
+				at, need = row.want-172, row.want
+			}
+			if n := k.top(space.Disk); n >= 0 && row.name != "another variable" &&
+				(k.slots[n].Off != at || k.Need[space.Disk] != need) {
+				t.Errorf("%s: plan %d has it at %d, and ends at %d", row.name, i, k.slots[n].Off,
+					k.Need[space.Disk])
+			}
+		}
+	}
 }
 
 // TestNothingThatCannotBeCounted: more bytes than a number can hold are more than any budget.
