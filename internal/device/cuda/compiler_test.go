@@ -34,8 +34,9 @@ var gpus = []gpu{
 }
 
 // usage is what a kernel takes: registers, local memory and what of registers went there of a
-// thread, static shared memory of a block. Memory is in bytes.
-type usage struct{ registers, local, spilled, shared int }
+// thread, static shared memory of a block. Memory is in bytes. Products are instructions of tensor
+// cores in its text.
+type usage struct{ registers, local, spilled, shared, products int }
 
 // occupancy is how many of the threads that a multiprocessor can have are there, in percent.
 func (g gpu) occupancy(u usage) int {
@@ -93,6 +94,7 @@ func TestRealCompiler(t *testing.T) {
 			}
 			lawful(t, g, all)
 			if g == gpus[0] {
+				countProducts(t, all)
 				compare(t, compiler.Version, g, all)
 			}
 		})
@@ -147,12 +149,36 @@ func usages(t *testing.T, log string) map[string]usage {
 	return all
 }
 
+// countProducts counts instructions of tensor cores in the text that the compiler makes of kernels
+// for a GPU that it does not know. Those of bfloat16 with many products have some, others none.
+func countProducts(t *testing.T, all map[string]usage) {
+	compiler, err := driver.Options{}.Compiler(13000, 990)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := compiler.Compile(kernels.Source(), "kernels")
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := regexp.MustCompile(`^(conv_(forward|input|filter))_16$`)
+	for _, text := range strings.Split(string(code), ".entry ")[1:] {
+		name, _, _ := strings.Cut(text, "(")
+		u := all[name]
+		u.products = strings.Count(text, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+		all[name] = u
+		if half.MatchString(name) != (u.products > 0) {
+			t.Errorf("%s has %d products by tensor cores", name, u.products)
+		}
+	}
+}
+
 // compare compares what kernels take with the table, which is of one version of the compiler.
 func compare(t *testing.T, version string, g gpu, all map[string]usage) {
 	const file = "testdata/kernels.txt"
-	head := fmt.Sprintf("# NVRTC %s, sm_%d: what a kernel takes\n", version, g.capability)
-	text := head + fmt.Sprintf("%-24s %9s %6s %8s %7s %8s\n", "# kernel", "registers", "local",
-		"spilled", "shared", "threads")
+	head := fmt.Sprintf("# NVRTC %s, sm_%d: what a kernel takes, and mma.sync in it\n", version,
+		g.capability)
+	text := head + fmt.Sprintf("%-24s %9s %6s %8s %7s %8s %4s\n", "# kernel", "registers", "local",
+		"spilled", "shared", "threads", "mma")
 	var names []string
 	for name := range all {
 		names = append(names, name)
@@ -160,8 +186,8 @@ func compare(t *testing.T, version string, g gpu, all map[string]usage) {
 	slices.Sort(names)
 	for _, name := range names {
 		u := all[name]
-		text += fmt.Sprintf("%-24s %9d %6d %8d %7d %7d%%\n", name, u.registers, u.local, u.spilled,
-			u.shared, g.occupancy(u))
+		text += fmt.Sprintf("%-24s %9d %6d %8d %7d %7d%% %4d\n", name, u.registers, u.local,
+			u.spilled, u.shared, g.occupancy(u), u.products)
 	}
 	if *rewrite {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {

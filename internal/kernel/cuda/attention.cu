@@ -32,8 +32,8 @@ __device__ __forceinline__ bool sees(const Attention &a, i64 b, i64 q, i64 k) {
 	return !a.documents || a.documents[b * a.keys + k] == a.documents[b * a.keys + p];
 }
 // Does a causal mask or a window hide a tile entirely?
-__device__ __forceinline__ bool hides(const Attention &a, i64 b, i64 q0, i64 rows, i64 k0,
-	i64 columns) {
+__device__ __forceinline__ bool hides(const Attention &a, i64 b, i64 q0, int rows, i64 k0,
+	int columns) {
 	if (!a.causal) return false;
 	if (k0 > place_of(a, b, q0 + rows - 1)) return true;
 	return a.window && k0 + columns - 1 <= place_of(a, b, q0) - a.window && k0 >= a.sinks;
@@ -46,21 +46,24 @@ __device__ __forceinline__ float noise_of(const Attention &a, u64 key, i64 b, i6
 __device__ __forceinline__ float capped(const Attention &a, float x) {
 	return a.cap > 0 ? a.cap * tanhf(x / a.cap) : x;
 }
-__device__ __forceinline__ i64 least(i64 a, i64 b) { return a < b ? a : b; }
+__device__ __forceinline__ int least(int a, i64 b) { return b < a ? (int)b : a; }
+
+__device__ __forceinline__ void clear_rows(float *to, i64 next, int rows, int n) {
+	for (int i = threadIdx.x; i < rows * n; i += 256) to[i / n * next + i % n] = 0;
+}
 
 // The scaled products of a tile's queries and keys.
-template <class T> __device__ __forceinline__ void logits_of(const Attention &a, Panels &p,
-	Matrix &w, const T *q, const T *k, i64 rows, i64 columns) {
-	tile_by<true, true>(p, 0, 0, rows, columns, 0, a.size,
-		[=, &a](i64 i, i64 d) -> float { return q[i * a.q.next + d]; },
-		[=, &a](i64 d, i64 j) -> float { return k[j * a.k.next + d]; },
-		[&](i64 i, i64 j, float v) { w.at[i][j] = capped(a, a.scale * v); });
+template <class T> __device__ __forceinline__ void logits_of(const Attention &a,
+	Panels<float> &p, Matrix &w, const T *q, const T *k, int rows, int columns) {
+	tile_by<true, true>(p, 0, 0, rows, columns, 0, (int)a.size, Lines<T>{q, (int)a.q.next},
+		Lines<T>{k, (int)a.k.next},
+		[&](int i, int j, float v) { w.at[i][j] = capped(a, a.scale * v); });
 }
 
 // Results are added up in floats, those of other elements elsewhere.
 template <class T> __device__ void attention_of(const Attention &a, T *out, float *added,
 	float *sums, const T *q, const T *k, const T *v) {
-	__shared__ Panels p;
+	__shared__ Panels<float> p;
 	__shared__ Matrix w;
 	__shared__ float most[TILE], sum[TILE], grown[TILE];
 	int me = threadIdx.x, lane = me % 32;
@@ -68,14 +71,14 @@ template <class T> __device__ void attention_of(const Attention &a, T *out, floa
 	u64 key = a.seed ? stream_key(a.seed, a.salt) : 0;
 	for (i64 block = blockIdx.x; block < a.batch * a.heads * tiles; block += gridDim.x) {
 		i64 b = block / tiles / a.heads, h = block / tiles % a.heads, q0 = block % tiles * TILE;
-		i64 rows = least(TILE, a.queries - q0);
+		int rows = least(TILE, a.queries - q0);
 		float *y = added + along(a.y, b, h, q0);
 		T *to = out + along(a.y, b, h, q0);
-		for (i64 i = me; i < rows * a.value; i += 256) y[i / a.value * a.y.next + i % a.value] = 0;
+		clear_rows(y, a.y.next, rows, (int)a.value);
 		if (me < TILE) most[me] = -infinity(), sum[me] = 0;
 		__syncthreads();
 		for (i64 k0 = 0; k0 < a.keys; k0 += TILE) {
-			i64 columns = least(TILE, a.keys - k0);
+			int columns = least(TILE, a.keys - k0);
 			if (hides(a, b, q0, rows, k0, columns)) continue;
 			logits_of(a, p, w, q + along(a.q, b, h, q0), k + along(a.k, b, h / per, k0), rows,
 				columns);
@@ -102,18 +105,17 @@ template <class T> __device__ void attention_of(const Attention &a, T *out, floa
 			}
 			__syncthreads();
 			const T *values = v + along(a.v, b, h / per, k0);
-			for (i64 n0 = 0; n0 < a.value; n0 += TILE)
-				tile_by<true, false>(p, 0, n0, rows, a.value, 0, columns,
-					[&](i64 i, i64 d) { return w.at[i][d]; },
-					[=, &a](i64 d, i64 j) -> float { return values[d * a.v.next + j]; },
-					[&](i64 i, i64 j, float x) {
+			for (int n0 = 0; n0 < a.value; n0 += TILE)
+				tile_by<true, false>(p, 0, n0, rows, (int)a.value, 0, columns,
+					Lines<float>{w.at[0], TILE + 1}, Columns<T>{values, (int)a.v.next},
+					[&](int i, int j, float x) {
 						y[i * a.y.next + j] = y[i * a.y.next + j] * grown[i] + x;
 					});
 			__syncthreads();
 		}
 		__syncthreads();
-		for (i64 i = me; i < rows * a.value; i += 256) {
-			i64 r = i / a.value, at = r * a.y.next + i % a.value;
+		for (int i = me, n = (int)a.value; i < rows * n; i += 256) {
+			i64 r = i / n, at = r * a.y.next + i % n;
 			to[at] = sum[r] != 0 ? y[at] / sum[r] : 0.f;
 		}
 		if (me < rows) sums[along(a.s, b, h, q0 + me)] = most[me] + logf(sum[me]);
@@ -141,14 +143,12 @@ template <class T> struct Backward {
 
 // The weights of a tile, less what is dropped, and the gradients of its products.
 template <class T> __device__ void weights_of(const Attention &a, const Backward<T> &x, u64 key,
-	Panels &p, Matrix &w, Matrix &g, i64 b, i64 h, i64 q0, i64 rows, i64 k0, i64 columns) {
+	Panels<float> &p, Matrix &w, Matrix &g, i64 b, i64 h, i64 q0, int rows, i64 k0, int columns) {
 	i64 group = h / (a.heads / a.groups);
 	logits_of(a, p, w, x.q + along(a.q, b, h, q0), x.k + along(a.k, b, group, k0), rows, columns);
 	const T *d = x.d + along(a.y, b, h, q0), *v = x.v + along(a.v, b, group, k0);
-	tile_by<true, true>(p, 0, 0, rows, columns, 0, a.value,
-		[=, &a](i64 i, i64 e) -> float { return d[i * a.y.next + e]; },
-		[=, &a](i64 e, i64 j) -> float { return v[j * a.v.next + e]; },
-		[&](i64 i, i64 j, float s) { g.at[i][j] = s; });
+	tile_by<true, true>(p, 0, 0, rows, columns, 0, (int)a.value, Lines<T>{d, (int)a.y.next},
+		Lines<T>{v, (int)a.v.next}, [&](int i, int j, float s) { g.at[i][j] = s; });
 	__syncthreads();
 	for (int i = threadIdx.x; i < TILE * TILE; i += 256) {
 		int r = i / TILE, c = i % TILE;
@@ -164,26 +164,30 @@ template <class T> __device__ void weights_of(const Attention &a, const Backward
 	__syncthreads();
 }
 
+// A tile's weights as an operand: of its rows, or of its columns.
+template <bool Across> struct Taken {
+	typedef Lines<float> Of;
+};
+template <> struct Taken<true> {
+	typedef Columns<float> Of;
+};
+
 // Adds to rows of a result, of so many elements, the products of a tile's columns, or rows, and
 // of vectors.
-template <bool Across, class T> __device__ __forceinline__ void add_products(Panels &p,
-	const Matrix &w, float *to, i64 next, const T *from, i64 step, float scale, i64 rows, i64 inner, i64 n) {
-	for (i64 n0 = 0; n0 < n; n0 += TILE)
+template <bool Across, class T> __device__ __forceinline__ void add_products(Panels<float> &p,
+	const Matrix &w, float *to, i64 next, const T *from, int step, float scale, int rows,
+	int inner, int n) {
+	for (int n0 = 0; n0 < n; n0 += TILE)
 		tile_by<!Across, false>(p, 0, n0, rows, n, 0, inner,
-			[&](i64 i, i64 d) { return Across ? w.at[d][i] : w.at[i][d]; },
-			[=](i64 d, i64 j) -> float { return from[d * step + j]; },
-			[=](i64 i, i64 j, float s) { to[i * next + j] += scale * s; });
-}
-
-__device__ __forceinline__ void clear_rows(float *to, i64 next, i64 rows, i64 n) {
-	for (i64 i = threadIdx.x; i < rows * n; i += 256) to[i / n * next + i % n] = 0;
+			typename Taken<Across>::Of{w.at[0], TILE + 1}, Columns<T>{from, step},
+			[=](int i, int j, float s) { to[i * next + j] += scale * s; });
 }
 
 // Rows that were added up, as elements of a result.
 template <class T> __device__ __forceinline__ void give_rows(T *to, const float *added, i64 next,
-	i64 rows, i64 n) {
+	int rows, int n) {
 	if ((const void *)to == (const void *)added) return;
-	for (i64 i = threadIdx.x; i < rows * n; i += 256) {
+	for (int i = threadIdx.x; i < rows * n; i += 256) {
 		i64 at = i / n * next + i % n;
 		to[at] = added[at];
 	}
@@ -192,28 +196,30 @@ template <class T> __device__ __forceinline__ void give_rows(T *to, const float 
 // The gradients of keys, or of values: in one kernel both have too many registers.
 template <bool Values, class T> __device__ void attention_keys_of(const Attention &a,
 	const Backward<T> &x, T *out, float *added) {
-	__shared__ Panels p;
+	__shared__ Panels<float> p;
 	__shared__ Matrix w, g;
 	i64 tiles = (a.keys + TILE - 1) / TILE, per = a.heads / a.groups;
-	i64 next = Values ? a.v.next : a.k.next, n = Values ? a.value : a.size;
+	i64 next = Values ? a.v.next : a.k.next;
+	int n = (int)(Values ? a.value : a.size);
 	u64 key = a.seed ? stream_key(a.seed, a.salt) : 0;
 	for (i64 block = blockIdx.x; block < a.batch * a.groups * tiles; block += gridDim.x) {
 		i64 b = block / tiles / a.groups, group = block / tiles % a.groups;
-		i64 k0 = block % tiles * TILE, columns = least(TILE, a.keys - k0);
+		i64 k0 = block % tiles * TILE;
+		int columns = least(TILE, a.keys - k0);
 		i64 at = along(Values ? a.v : a.k, b, group, k0);
 		clear_rows(added + at, next, columns, n);
 		__syncthreads();
 		for (i64 h = group * per; h < (group + 1) * per; h++)
 			for (i64 q0 = 0; q0 < a.queries; q0 += TILE) {
-				i64 rows = least(TILE, a.queries - q0);
+				int rows = least(TILE, a.queries - q0);
 				if (hides(a, b, q0, rows, k0, columns)) continue;
 				weights_of(a, x, key, p, w, g, b, h, q0, rows, k0, columns);
 				if (Values)
 					add_products<true>(p, w, added + at, next, x.d + along(a.y, b, h, q0),
-						a.y.next, 1, columns, rows, n);
+						(int)a.y.next, 1, columns, rows, n);
 				else
 					add_products<true>(p, g, added + at, next, x.q + along(a.q, b, h, q0),
-						a.q.next, a.scale, columns, rows, n);
+						(int)a.q.next, a.scale, columns, rows, n);
 				__syncthreads();
 			}
 		__syncthreads();
@@ -239,26 +245,26 @@ extern "C" __global__ void __launch_bounds__(256) attention_values_16(PARAM Atte
 
 template <class T> __device__ void attention_queries_of(const Attention &a, const Backward<T> &x,
 	T *dq, float *added) {
-	__shared__ Panels p;
+	__shared__ Panels<float> p;
 	__shared__ Matrix w, g;
 	i64 tiles = (a.queries + TILE - 1) / TILE, per = a.heads / a.groups;
 	u64 key = a.seed ? stream_key(a.seed, a.salt) : 0;
 	for (i64 block = blockIdx.x; block < a.batch * a.heads * tiles; block += gridDim.x) {
 		i64 b = block / tiles / a.heads, h = block / tiles % a.heads, q0 = block % tiles * TILE;
-		i64 rows = least(TILE, a.queries - q0);
+		int rows = least(TILE, a.queries - q0);
 		float *to = added + along(a.q, b, h, q0);
-		clear_rows(to, a.q.next, rows, a.size);
+		clear_rows(to, a.q.next, rows, (int)a.size);
 		__syncthreads();
 		for (i64 k0 = 0; k0 < a.keys; k0 += TILE) {
-			i64 columns = least(TILE, a.keys - k0);
+			int columns = least(TILE, a.keys - k0);
 			if (hides(a, b, q0, rows, k0, columns)) continue;
 			weights_of(a, x, key, p, w, g, b, h, q0, rows, k0, columns);
-			add_products<false>(p, g, to, a.q.next, x.k + along(a.k, b, h / per, k0), a.k.next,
-				a.scale, rows, columns, a.size);
+			add_products<false>(p, g, to, a.q.next, x.k + along(a.k, b, h / per, k0),
+				(int)a.k.next, a.scale, rows, columns, (int)a.size);
 			__syncthreads();
 		}
 		__syncthreads();
-		give_rows(dq + along(a.q, b, h, q0), to, a.q.next, rows, a.size);
+		give_rows(dq + along(a.q, b, h, q0), to, a.q.next, rows, (int)a.size);
 	}
 }
 extern "C" __global__ void __launch_bounds__(256) attention_queries(PARAM Attention a,

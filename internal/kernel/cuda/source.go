@@ -9,8 +9,8 @@ import (
 var files embed.FS
 
 // order is that of the files of the source: what others use comes first.
-const order = "prelude libm elements numbers moves reduce rows index scatter small tiles " +
-	"attention packed conv images moe sequence update"
+const order = "prelude libm elements numbers moves reduce rows index scatter small mma " +
+	"tiles attention packed conv images moe sequence update"
 
 // added is the text of kernels of operations that a program brings.
 var added []string

@@ -1,43 +1,151 @@
-// Products by tiles, of matrices whose elements functions of their places give: rows of experts
-// that only the device knows, and images that a filter moves over. A tile of TILE×TILE results
-// is computed by a block of 256 threads, each of which has 4×4 of them. The inner dimension is
-// taken DEEP elements at a time, in order.
+// Products by tiles, of matrices of whose elements operands know the places: rows of experts that
+// only the device knows, and images that a filter moves over. A tile of TILE×TILE results is
+// computed by a block of 256 threads, each of which has 16 of them. The inner dimension is taken
+// Panels::Deep elements at a time, in order: those of bfloat16 by tensor cores, floats by fmaf.
+// While some are multiplied, a thread has the next ones on their way in registers.
 #define TILE 64
 #define DEEP 16
 
-struct Panels {
-	float left[DEEP][TILE + 4], right[DEEP][TILE + 4];
+// An operand says what its outer and its inner index come to, each of which a thread needs for
+// several elements, and the element of both. Lines are vectors step apart.
+template <class T> struct Lines {
+	const T *at;
+	int step;
+	typedef int Outer;
+	__device__ __forceinline__ int outer(int i) const { return i; }
+	__device__ __forceinline__ int inner(int d) const { return d; }
+	__device__ __forceinline__ T get(int i, int d) const { return at[(i64)i * step + d]; }
+};
+// Columns are the elements of vectors step apart, across.
+template <class T> struct Columns {
+	const T *at;
+	int step;
+	typedef int Outer;
+	__device__ __forceinline__ int outer(int i) const { return i; }
+	__device__ __forceinline__ const T *inner(int d) const { return at + (i64)d * step; }
+	__device__ __forceinline__ T get(int i, const T *row) const { return row[i]; }
 };
 
-// Swift says which index of an operand goes with the thread: the inner one, or the outer.
-template <bool SwiftA, bool SwiftB, class A, class B, class C>
-__device__ void tile_by(Panels &p, i64 m0, i64 n0, i64 m, i64 n, i64 k0, i64 k1, A a, B b, C c) {
-	int me = threadIdx.x, row = me / 16 * 4, column = me % 16 * 4;
+// Panels are what a block multiplies at once: DEEP words of each of its rows and columns.
+template <class T> struct Panels {
+	enum { Deep = DEEP };
+	typedef float Word;
+	__align__(16) float left[DEEP][TILE + 4], right[DEEP][TILE + 4];
+};
+// Of bfloat16 a word is two numbers. A warp reads fragments from different banks.
+template <> struct Panels<Half> {
+	enum { Deep = 2 * DEEP };
+	typedef u32 Word;
+	u32 left[DEEP][TILE + 8], right[DEEP][TILE + 8];
+};
+
+// The word of a row, or column, from inner index d on, of those below end.
+template <class F> __device__ __forceinline__ void take(float &w, const F &f,
+	const typename F::Outer &o, int d, int end) {
+	w = d < end ? (float)f.get(o, f.inner(d)) : 0.f;
+}
+template <class F> __device__ __forceinline__ void take(u32 &w, const F &f,
+	const typename F::Outer &o, int d, int end) {
+	u16 a = d < end ? bits_of(f.get(o, f.inner(d))) : 0;
+	w = pair_of(a, d + 1 < end ? bits_of(f.get(o, f.inner(d + 1))) : 0);
+}
+__device__ __forceinline__ void take(u32 &w, const Lines<Half> &f, int i, int d, int end) {
+	const Half *p = f.at + (i64)i * f.step + d;
+	if (d + 1 < end && ((u64)p & 3) == 0) w = *(const u32 *)p;
+	else w = pair_of(d < end ? p->bits : 0, d + 1 < end ? p[1].bits : 0);
+}
+
+// What a thread loads of a panel: word i of 4 is one of row, or column, at(i). Swift says which
+// index goes with the thread: the inner one, or the outer.
+template <bool Swift, class W, class F> struct Share {
+	F f;
+	typename F::Outer outer[Swift ? 4 : 1];
+	bool inside[Swift ? 4 : 1];
+	W word[4];
+	__device__ __forceinline__ static int row(int i) {
+		return Swift ? threadIdx.x / DEEP + 256 / DEEP * i : threadIdx.x % TILE;
+	}
+	__device__ __forceinline__ static int depth(int i) {
+		return Swift ? threadIdx.x % DEEP : threadIdx.x / TILE + 256 / TILE * i;
+	}
+	__device__ __forceinline__ Share(F f, int from, int end) : f(f) {
+		for (int i = 0; i < (Swift ? 4 : 1); i++) {
+			inside[i] = from + row(i) < end;
+			outer[i] = f.outer(inside[i] ? from + row(i) : from);
+		}
+	}
+	template <int Each> __device__ __forceinline__ void load(int k, int end) {
+		for (int i = 0; i < 4; i++) {
+			word[i] = 0;
+			if (inside[Swift ? i : 0])
+				take(word[i], f, outer[Swift ? i : 0], k + Each * depth(i), end);
+		}
+	}
+	template <int Wide> __device__ __forceinline__ void store(W (&panel)[DEEP][Wide]) const {
+		for (int i = 0; i < 4; i++) panel[depth(i)][row(i)] = word[i];
+	}
+};
+
+// The products of panels, added to a thread's 16 sums, and where those are in the tile.
+__device__ __forceinline__ void multiply(const Panels<float> &p, float (&sum)[4][4]) {
+	int row = threadIdx.x / 16 * 4, column = threadIdx.x % 16 * 4;
+	for (int d = 0; d < DEEP; d++) {
+		float4 x = *(const float4 *)&p.left[d][row], y = *(const float4 *)&p.right[d][column];
+		float a[4] = {x.x, x.y, x.z, x.w}, b[4] = {y.x, y.y, y.z, y.w};
+		for (int i = 0; i < 4; i++)
+			for (int j = 0; j < 4; j++) sum[i][j] = fmaf(a[i], b[j], sum[i][j]);
+	}
+}
+template <class C> __device__ __forceinline__ void each_sum(const Panels<float> &,
+	const float (&sum)[4][4], C c) {
+	int row = threadIdx.x / 16 * 4, column = threadIdx.x % 16 * 4;
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 4; j++) c(row + i, column + j, sum[i][j]);
+}
+// Of the 8 warps, each has 16 rows and 32 columns.
+__device__ __forceinline__ void multiply(const Panels<Half> &p, float (&sum)[4][4]) {
+	int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+	int row = threadIdx.x / 32 % 4 * 16 + g, column = threadIdx.x / 128 * 32 + g;
+	for (int d = t; d < DEEP; d += 8) {
+		u32 a[4] = {p.left[d][row], p.left[d][row + 8], p.left[d + 4][row],
+			p.left[d + 4][row + 8]};
+		for (int j = 0; j < 4; j++) {
+			u32 b[2] = {p.right[d][column + 8 * j], p.right[d + 4][column + 8 * j]};
+			multiply_by_warp(sum[j], a, b);
+		}
+	}
+}
+template <class C> __device__ __forceinline__ void each_sum(const Panels<Half> &,
+	const float (&sum)[4][4], C c) {
+	int lane = threadIdx.x % 32;
+	int row = threadIdx.x / 32 % 4 * 16 + lane / 4, column = threadIdx.x / 128 * 32 + lane % 4 * 2;
+	for (int j = 0; j < 4; j++)
+		for (int i = 0; i < 4; i++)
+			c(row + i / 2 * 8, column + 8 * j + i % 2, sum[j][i]);
+}
+
+template <bool SwiftA, bool SwiftB, class T, class A, class B, class C>
+__device__ void tile_by(Panels<T> &p, int m0, int n0, int m, int n, int k0, int k1, A a, B b, C c) {
+	const int deep = Panels<T>::Deep;
+	Share<SwiftA, typename Panels<T>::Word, A> left(a, m0, m);
+	Share<SwiftB, typename Panels<T>::Word, B> right(b, n0, n);
 	float sum[4][4] = {};
-	for (i64 k = k0; k < k1; k += DEEP) {
-		for (int i = 0; i < TILE * DEEP; i += 256) {
-			int e = i + me, ka = SwiftA ? e % DEEP : e / TILE, ra = SwiftA ? e / DEEP : e % TILE;
-			int kb = SwiftB ? e % DEEP : e / TILE, rb = SwiftB ? e / DEEP : e % TILE;
-			p.left[ka][ra] = m0 + ra < m && k + ka < k1 ? a(m0 + ra, k + ka) : 0.f;
-			p.right[kb][rb] = n0 + rb < n && k + kb < k1 ? b(k + kb, n0 + rb) : 0.f;
-		}
+	left.template load<deep / DEEP>(k0, k1), right.template load<deep / DEEP>(k0, k1);
+	for (int k = k0; k < k1; k += deep) {
+		left.store(p.left), right.store(p.right);
 		__syncthreads();
-		for (int d = 0; d < DEEP; d++) {
-			float x[4], y[4];
-			for (int i = 0; i < 4; i++) x[i] = p.left[d][row + i], y[i] = p.right[d][column + i];
-			for (int i = 0; i < 4; i++)
-				for (int j = 0; j < 4; j++) sum[i][j] = fmaf(x[i], y[j], sum[i][j]);
-		}
+		left.template load<deep / DEEP>(k + deep, k1);
+		right.template load<deep / DEEP>(k + deep, k1);
+		multiply(p, sum);
 		__syncthreads();
 	}
-	for (int i = 0; i < 4; i++)
-		for (int j = 0; j < 4; j++)
-			if (m0 + row + i < m && n0 + column + j < n)
-				c(m0 + row + i, n0 + column + j, sum[i][j]);
+	each_sum(p, sum, [=](int i, int j, float v) {
+		if (m0 + i < m && n0 + j < n) c(m0 + i, n0 + j, v);
+	});
 }
-template <bool SwiftA, bool SwiftB, class A, class B, class C>
-__device__ void tile(i64 m0, i64 n0, i64 m, i64 n, i64 k0, i64 k1, A a, B b, C c) {
-	__shared__ Panels p;
+template <bool SwiftA, bool SwiftB, class T, class A, class B, class C>
+__device__ void tile(int m0, int n0, int m, int n, int k0, int k1, A a, B b, C c) {
+	__shared__ Panels<T> p;
 	tile_by<SwiftA, SwiftB>(p, m0, n0, m, n, k0, k1, a, b, c);
 }
 
@@ -66,17 +174,17 @@ extern "C" __global__ void __launch_bounds__(256) grouped_product(float *out, co
 			tiles -= have;
 		}
 		if (e == experts) continue;
-		const float *weights = w + e * k * n;
-		i64 lo = r.lo;
-		auto a = [=](i64 i, i64 d) { return x[(lo + i) * k + d]; };
-		auto c = [=](i64 i, i64 j, float v) { out[(lo + i) * n + j] = v; };
-		i64 m0 = tiles * TILE, n0 = block % across * TILE;
+		const float *weights = w + e * k * n, *from = x + r.lo * k;
+		float *to = out + r.lo * n;
+		auto c = [=](int i, int j, float v) { to[i * n + j] = v; };
+		int m0 = (int)tiles * TILE, n0 = (int)(block % across) * TILE, m = (int)(r.hi - r.lo);
+		Lines<float> a{from, (int)k};
 		if (trans)
-			tile<true, true>(m0, n0, r.hi - lo, n, 0, k, a,
-				[=](i64 d, i64 j) { return weights[j * k + d]; }, c);
+			tile<true, true, float>(m0, n0, m, (int)n, 0, (int)k, a,
+				Lines<float>{weights, (int)k}, c);
 		else
-			tile<true, false>(m0, n0, r.hi - lo, n, 0, k, a,
-				[=](i64 d, i64 j) { return weights[d * n + j]; }, c);
+			tile<true, false, float>(m0, n0, m, (int)n, 0, (int)k, a,
+				Columns<float>{weights, (int)n}, c);
 	}
 }
 
@@ -87,8 +195,10 @@ extern "C" __global__ void __launch_bounds__(256) grouped_outer(float *out, cons
 	for (i64 block = blockIdx.x; block < experts * down * across; block += gridDim.x) {
 		i64 e = block / across / down;
 		Rows r = rows_of(offsets, e, rows);
-		tile<false, false>(block / across % down * TILE, block % across * TILE, k, n, r.lo, r.hi,
-			[=](i64 i, i64 d) { return a[d * k + i]; }, [=](i64 d, i64 j) { return b[d * n + j]; },
-			[=](i64 i, i64 j, float v) { out[(e * k + i) * n + j] = v; });
+		float *to = out + e * k * n;
+		tile<false, false, float>((int)(block / across % down) * TILE, (int)(block % across) * TILE,
+			(int)k, (int)n, 0, (int)(r.hi - r.lo), Columns<float>{a + r.lo * k, (int)k},
+			Columns<float>{b + r.lo * n, (int)n},
+			[=](int i, int j, float v) { to[i * n + j] = v; });
 	}
 }

@@ -9,8 +9,8 @@
 // other arguments than it has are refused. If asked to, it watches every access to memory, and
 // finds what lacks a barrier or an event whether that did harm or not.
 //
-// What it does not show: speed, tensor cores, the order of memory between blocks, the
-// diagnostics of NVRTC, and inline PTX.
+// What it does not show: speed, the order of tensor cores' sums, that of memory between blocks,
+// the diagnostics of NVRTC, and inline PTX.
 package emu
 
 import (

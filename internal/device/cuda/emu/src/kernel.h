@@ -59,11 +59,17 @@ struct Fiber {
 	int line;         // of the barrier
 };
 
+// Fragments are a thread's parts of matrices of bfloat16 that its warp multiplies.
+struct Fragments {
+	uint16_t a[4][2], b[2][2];
+};
+
 struct Warp {
 	unsigned live, arrived, gen;
 	unsigned fences; // barriers that order memory
 	bool fencing;    // those who arrived wait in one
 	uint64_t slot[32];
+	Fragments fragments[32];
 };
 
 struct Block {
@@ -188,6 +194,31 @@ template <class T> T exchange(T v, unsigned from, unsigned width) {
 	if (from >= base && from < base + width) memcpy(&r, &w.slot[from], sizeof r);
 	syncwarp();
 	return r;
+}
+
+// multiply is c += a·b by a warp, as tensor cores have fragments of a 16×16 and a 16×8 matrix: of
+// thread 4g+t. Sums are in order, which theirs need not be.
+inline void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+	Warp &w = block->warps[self->warp];
+	if (w.live != 32) fail("a product of a warp that not all threads come to");
+	Fragments &mine = w.fragments[self->lane];
+	memcpy(mine.a, a, sizeof a);
+	memcpy(mine.b, b, sizeof b);
+	syncwarp();
+	for (int i = 0; i < 4; i++) {
+		const Fragments *row = w.fragments + self->lane / 4 * 4;
+		const Fragments *column = w.fragments + 4 * (self->lane % 4 * 2 + i % 2);
+		for (int k = 0; k < 16; k++) {
+			int t = k % 8 / 2;
+			uint32_t x = row[t].a[i / 2 + k / 8 * 2][k % 2], y = column[t].b[k / 8][k % 2];
+			float p, q;
+			x <<= 16, y <<= 16;
+			memcpy(&p, &x, 4);
+			memcpy(&q, &y, 4);
+			c[i] = fmaf(p, q, c[i]);
+		}
+	}
+	syncwarp();
 }
 
 #ifdef EMU_RACES
