@@ -68,6 +68,11 @@ func thisMachine(ctx context.Context, w io.Writer, nodes []*graph.Node,
 	if err := m.Measure(ctx, nodes); err != nil {
 		return nil, err
 	}
+	if o.DiskBytes > 0 && o.Disk != "" {
+		if err := m.Disk(ctx, o.Disk); err != nil {
+			return nil, err
+		}
+	}
 	local := m.Local()
 	if limit := float64(o.CopyBytesPerSecond); limit > 0 {
 		local.Slow(limit)

@@ -48,7 +48,7 @@ func (m *Machine) basics(ctx context.Context) error {
 	return nil
 }
 
-// diskRate is a guess: a disk's is measured where there is one to use.
+// diskRate is a guess, of a disk that nobody has measured: see [Machine.Disk].
 const diskRate = 1e9
 
 // rates are the machine's, the best of a few rounds; and gap is what an operation among

@@ -31,6 +31,8 @@ type record struct {
 	Link    Link              `json:"link"`   // of a GPU
 	Samples map[string]sample `json:"samples"`
 	Basics  trust             `json:"basics"` // in the profile, the gap and the link
+
+	Disks map[string]DiskRates `json:"disks,omitempty"` // by directory
 }
 
 // cache is the file for this machine.
@@ -82,6 +84,11 @@ func (r *record) sound() bool {
 	if r.Profile.Check() != nil || r.Samples == nil || !r.Basics.sound() || !r.Link.sound() ||
 		math.Abs(r.Gap) > float64(machine.Longest) || !(r.Shared >= 0 && r.Shared <= mostShared) {
 		return false
+	}
+	for _, d := range r.Disks {
+		if !d.sound() {
+			return false
+		}
 	}
 	for _, s := range r.Samples {
 		if !(s.Nanos > 0 && s.Nanos <= float64(machine.Longest)) || s.FLOPs < 0 || s.Bytes < 0 ||

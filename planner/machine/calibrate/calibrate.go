@@ -44,6 +44,7 @@ type Machine struct {
 	cache   cache
 	known   record
 	stale   error // why what is known is not in the cache
+	disk    *DiskRates
 }
 
 // Open gets what was measured before, or measures the rates that every machine has.
@@ -71,6 +72,9 @@ func Open(ctx context.Context, o Options) (*Machine, error) {
 func (m *Machine) Local() *machine.Local {
 	p := m.known.Profile
 	p.Operations = m.operations()
+	if m.disk != nil {
+		p.DiskRead, p.DiskWrite = m.disk.Read, m.disk.Write
+	}
 	l := &machine.Local{Profile: &p, Measured: map[string]time.Duration{},
 		Shared: m.known.Shared}
 	for signature, s := range m.known.Samples {
