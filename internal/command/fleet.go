@@ -172,8 +172,23 @@ func (f *fleet) blame(errs []error) error {
 	if r, ok := errors.AsType[*rememberedError](err); ok {
 		err = r.error
 	}
-	return fmt.Errorf("%s: %w%s", f.devices[own[0]], err, how)
+	return &deviceError{f.devices[own[0]], err, how}
 }
+
+// deviceError is the failure of one of several devices, and how to go on.
+type deviceError struct {
+	device string
+	error
+	how string
+}
+
+// Error is one line.
+func (e *deviceError) Error() string {
+	return e.device + ": " + strings.TrimPrefix(e.error.Error(), "gomem: ") + e.how
+}
+
+// Unwrap is the failure.
+func (e *deviceError) Unwrap() error { return e.error }
 
 // firstOf is the first of some errors, or the first of all.
 func firstOf(errs []error, some []int) error {

@@ -76,22 +76,21 @@ const library = "libcuda.so.1"
 // folder. Without g++ the test is skipped, or fails if the environment variable CI is set:
 // there is no other proof that anything works.
 //
-// The libraries read environment variables when the first context is made: EMU_JITTER_US, the
-// longest pause before an operation of a stream; EMU_SEED of the pauses; EMU_ORDER of threads and
-// blocks, 0 forward, 1 backward, 2 scattered; EMU_COUNT, how many GPUs there are, of which a
-// process has one at a time; EMU_MEM, bytes of device memory, of several GPUs separated by commas;
-// EMU_FAIL, the number of the launch that fails while it runs, from 1; EMU_CAPTURE, what fails of
-// capturing a graph: begin, work or upload; EMU_CONV_LACKS and EMU_CONV_FAILS, of how many filters
-// convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_CONV_BREAKS and
-// EMU_CONV_ERRS likewise, that it fails to compute and computes wrong; EMU_CONV_ROOM, bytes that
-// it works in; EMU_HANDLE and
-// EMU_FIRST, bytes that cuBLAS takes for a handle and for what it loads at first; EMU_HURRY, how
-// much faster than the clock the times of events pass; EMU_PINS, bytes of the host that can be
-// pinned; EMU_STICKY, which has errors outlive their context; EMU_UNBOUND, which
-// has no thread get the context; EMU_ARCHS, compute capabilities that
-// kernels are compiled for, "80 90"; EMU_INIT, what cuInit returns; EMU_VERSION of CUDA;
-// EMU_RACES, which has every access to memory watched, as watch.h says: races of threads, of blocks
-// and of streams, and what is read that nobody wrote, are errors of the launch.
+// The libraries read environment variables when a process makes its first context: EMU_JITTER_US,
+// the longest pause before an operation of a stream; EMU_SEED of the pauses; EMU_ORDER of threads
+// and blocks, 0 forward, 1 backward, 2 scattered; EMU_COUNT, how many GPUs there are; EMU_MEM,
+// bytes of device memory, of several GPUs separated by commas, as for EMU_FAIL; EMU_FAIL, the
+// number of the launch that fails while it runs, from 1; EMU_CAPTURE, what fails of capturing a
+// graph: begin, work or upload; EMU_CONV_LACKS and EMU_CONV_FAILS, of how many filters convolutions
+// are that cuDNN does not compute, and that it fails to prepare; EMU_CONV_BREAKS and EMU_CONV_ERRS
+// likewise, that it fails to compute and computes wrong; EMU_CONV_ROOM, bytes that it works in;
+// EMU_HANDLE and EMU_FIRST, bytes that cuBLAS takes for a handle and for what it loads at first;
+// EMU_HURRY, how much faster than the clock the times of events pass; EMU_PINS, bytes of the host
+// that can be pinned; EMU_STICKY, which has errors outlive their context; EMU_UNBOUND, which has no
+// thread get the context; EMU_ARCHS, compute capabilities that kernels are compiled for, "80 90";
+// EMU_INIT, what cuInit returns; EMU_VERSION of CUDA; EMU_RACES, which has every access to memory
+// watched, as watch.h says: races of threads, of blocks and of streams, and what is read that
+// nobody wrote, are errors of the launch.
 //
 // Where GOMEM_GPU is set, tests have the machine's GPU instead: the folder is that of
 // GOMEM_CUDA_PATH, or none, and libraries are where they usually are.

@@ -2,6 +2,7 @@
 #include "fake.h"
 
 struct Handle {
+	Context *of;
 	Stream *stream = nullptr;
 	bool workspace = false; // of its own: without one the library would take memory
 	int math = 0;
@@ -10,13 +11,13 @@ enum { NOT_INITIALIZED_ = 1, ALLOC_FAILED = 3, INVALID = 7, NOT_SUPPORTED = 15 }
 
 API int cublasCreate_v2(Handle **h) {
 	if (usable() || !take(settings.handle)) return NOT_INITIALIZED_;
-	*h = new Handle;
+	*h = new Handle{current};
 	return 0;
 }
 
 API int cublasDestroy_v2(Handle *h) {
+	give(h->of, settings.handle);
 	delete h;
-	give(settings.handle);
 	return 0;
 }
 

@@ -10,17 +10,19 @@
 
 Settings settings;
 
-static std::mutex mu;                           // guards all tables below
-static std::map<uintptr_t, size_t> dev, pinned; // live ranges
-static long long dev_used;
-static bool loaded;                             // what a context keeps for libraries
-static int retained, made;            // contexts; streams of this context
-static std::atomic<long long> launched{0}; // kernels of this context
-static std::atomic<int> sticky{0};    // an error of work that ran
-static std::mutex texts;              // guards its text
-static std::string sticky_text;
-static std::vector<Stream *> streams;
-static thread_local bool current;
+// Pinned is a range of the host's memory that was pinned for one context, or for all.
+struct Pinned {
+	size_t n;
+	Context *by;
+	bool all;
+};
+
+static std::mutex mu;   // guards all tables below, and those of contexts
+static std::map<int, Context> contexts; // by device
+static std::map<uintptr_t, Pinned> pinned;
+static int retained, made; // contexts, and streams since there was one
+static std::mutex texts;   // guards errors' texts
+thread_local Context *current;
 static const size_t page = 4096;
 
 static std::string env(const char *name, const char *otherwise) {
@@ -28,33 +30,46 @@ static std::string env(const char *name, const char *otherwise) {
 	return v && *v ? v : otherwise;
 }
 
-static bool inside(const std::map<uintptr_t, size_t> &ranges, uintptr_t p, size_t n) {
+// The range that begins at an address or before, or the end.
+template <class T>
+static typename std::map<uintptr_t, T>::const_iterator before(const std::map<uintptr_t, T> &ranges,
+		uintptr_t p) {
 	auto it = ranges.upper_bound(p);
-	if (it == ranges.begin()) return false;
-	--it;
-	return p + n <= it->first + it->second;
+	return it == ranges.begin() ? ranges.end() : --it;
+}
+
+static bool allocated(Context *c, uintptr_t p, size_t n) {
+	auto it = before(c->dev, p);
+	return it != c->dev.end() && p + n <= it->first + it->second;
+}
+
+static bool locked(Context *c, uintptr_t p, size_t n) {
+	auto it = before(pinned, p);
+	return it != pinned.end() && p + n <= it->first + it->second.n &&
+		(it->second.all || it->second.by == c);
 }
 
 bool on_device(uintptr_t p, size_t n) {
 	std::lock_guard<std::mutex> g(mu);
-	return inside(dev, p, n);
+	return allocated(current, p, n);
 }
 
 void fault(int code, const std::string &why) {
 	std::lock_guard<std::mutex> g(texts);
-	if (sticky) return;
-	sticky_text = why;
-	sticky = code;
+	if (current->sticky) return;
+	current->text = why;
+	current->sticky = code;
 }
 
-Result usable() { return current ? sticky.load() : INVALID_CONTEXT; }
+Result usable() { return current ? current->sticky.load() : INVALID_CONTEXT; }
 
 // ---- streams and events ----------------------------------------------------------------
 
-Stream::Stream(int n)
-	: random(settings.seed + n), number(n + 1), thread([this] { run(); }) {}
+Stream::Stream(Context *of, int n)
+	: of(of), random(settings.seed + n), number(n + 1), thread([this] { run(); }) {}
 
 void Stream::run() {
+	current = of;
 	for (;;) {
 		std::function<void()> work;
 		{
@@ -68,7 +83,7 @@ void Stream::run() {
 			busy = true;
 		}
 		if (settings.jitter) usleep(random() % settings.jitter);
-		if (!sticky) work();
+		if (!of->sticky) work();
 	}
 }
 
@@ -78,7 +93,8 @@ void Stream::wait() {
 }
 
 static Result put(Stream *s, Node n) {
-	if (!s) return INVALID_HANDLE; // the default stream is not for asynchronous work here
+	// the default stream is not for asynchronous work here
+	if (!s || s->of != current) return INVALID_HANDLE;
 	if (s->capture) {
 		if (capturing != s) return CAPTURE_WRONG_THREAD;
 		if (settings.refuses == "work") s->capture->broken = true;
@@ -95,7 +111,7 @@ static Result put(Stream *s, Node n) {
 Result push(Stream *s, std::function<void()> work) { return put(s, Node{std::move(work), ""}); }
 
 Result launch(Stream *s, const std::string &kernel, std::function<void()> work) {
-	if (s && !s->capture && ++launched == settings.fail)
+	if (s && !s->capture && ++current->launched == current->fail)
 		work = [=] { fault(LAUNCH_FAILED, "kernel " + kernel + ": as the test wants"); };
 	return put(s, Node{std::move(work), kernel});
 }
@@ -104,8 +120,8 @@ API Result cuStreamCreate(Stream **s, unsigned flags) {
 	CONTEXT;
 	if (flags != 1) return INVALID_VALUE; // must not wait for the default stream
 	std::lock_guard<std::mutex> g(mu);
-	*s = new Stream(made++);
-	streams.push_back(*s);
+	*s = new Stream(current, made++);
+	current->streams.push_back(*s);
 	return OK;
 }
 
@@ -120,17 +136,19 @@ API Result cuStreamDestroy_v2(Stream *s) {
 	}
 	s->thread.join();
 	std::lock_guard<std::mutex> g(mu);
-	for (auto &x : streams)
+	auto &all = s->of->streams;
+	for (auto &x : all)
 		if (x == s) {
-			x = streams.back();
-			streams.pop_back();
+			x = all.back();
+			all.pop_back();
 			break;
 		}
 	delete s;
-	return sticky;
+	return current->sticky;
 }
 
 struct Event {
+	Context *of;
 	std::mutex m;
 	std::condition_variable cv;
 	uint64_t recorded = 0, reached = 0;
@@ -146,9 +164,11 @@ static double now() {
 	return (t.tv_sec * 1e3 + t.tv_nsec / 1e6) * settings.hurry;
 }
 
+// An event of a context that has failed never happens.
 static void await(const Ref &e, uint64_t n) {
 	std::unique_lock<std::mutex> l(e->m);
-	while (e->reached < n && !sticky) e->cv.wait_for(l, std::chrono::milliseconds(20));
+	while (e->reached < n && !current->sticky && !e->of->sticky)
+		e->cv.wait_for(l, std::chrono::milliseconds(20));
 }
 
 static uint64_t latest(const Ref &e) {
@@ -164,18 +184,20 @@ static emu::Clock dated(const Ref &e) {
 API Result cuEventCreate(Ref **e, unsigned flags) {
 	CONTEXT;
 	*e = new Ref(std::make_shared<Event>());
+	(**e)->of = current;
 	(**e)->timed = !(flags & 2);
 	return OK;
 }
 
 API Result cuEventDestroy_v2(Ref *e) {
 	delete e;
-	return sticky;
+	return usable();
 }
 
 API Result cuEventRecord(Ref *h, Stream *s) {
 	UNCAPTURED;
 	Ref e = *h;
+	if (e->of != current) return INVALID_HANDLE;
 	uint64_t n;
 	{
 		std::lock_guard<std::mutex> l(e->m);
@@ -211,7 +233,7 @@ API Result cuEventSynchronize(Ref *e) {
 	emu::Clock c = dated(*e);
 	await(*e, latest(*e));
 	follows(nullptr, c);
-	return sticky;
+	return current->sticky ? current->sticky : (*e)->of->sticky;
 }
 
 API Result cuEventElapsedTime(float *ms, Ref *a, Ref *b) {
@@ -252,12 +274,13 @@ API Result cuDeviceGetPCIBusId(char *p, int n, int device) {
 	return OK;
 }
 // The number of a list that is a device's; the last is that of all others, too.
-static long long memory(int device) {
-	std::string list = env("MEM", "536870912");
+static long long number(int device, const char *name, const char *otherwise) {
+	std::string list = env(name, otherwise);
 	for (size_t comma; device-- > 0 && (comma = list.find(',')) != std::string::npos;)
 		list.erase(0, comma + 1);
 	return atoll(list.c_str());
 }
+static long long memory(int device) { return number(device, "MEM", "536870912"); }
 API Result cuDeviceTotalMem_v2(size_t *n, int device) {
 	*n = memory(device);
 	return OK;
@@ -270,17 +293,20 @@ API Result cuDeviceGetAttribute(int *v, int a, int) {
 	return OK;
 }
 
-static void *const the_context = (void *)0xc0ffee;
+static Context *of(int device) {
+	auto it = contexts.find(device);
+	if (it == contexts.end()) {
+		it = contexts.try_emplace(device).first;
+		it->second.device = device;
+	}
+	return &it->second;
+}
 
-// A process has the context of one device at a time.
-API Result cuDevicePrimaryCtxRetain(void **c, int device) {
-	static int held;
+API Result cuDevicePrimaryCtxRetain(Context **c, int device) {
 	std::lock_guard<std::mutex> g(mu);
-	if (retained && device != held) return INVALID_DEVICE;
 	if (retained++ == 0) {
-		held = device;
-		settings = {memory(device), atoi(env("JITTER_US", "0").c_str()), atoi(env("SEED", "1").c_str()),
-			atoi(env("ORDER", "0").c_str()), atoll(env("FAIL", "0").c_str()), env("DIR", "."),
+		settings = {atoi(env("JITTER_US", "0").c_str()), atoi(env("SEED", "1").c_str()),
+			atoi(env("ORDER", "0").c_str()), env("DIR", "."),
 			env("CXX", "g++ -std=c++17 -O1 -Wall -Wno-unused -fno-strict-aliasing"),
 			env("CAPTURE", ""), atoi(env("CONV_LACKS", "0").c_str()),
 			atoi(env("CONV_FAILS", "0").c_str()), atoi(env("CONV_BREAKS", "0").c_str()),
@@ -289,32 +315,40 @@ API Result cuDevicePrimaryCtxRetain(void **c, int device) {
 			atoll(env("PINS", "0").c_str()), env("RACES", "") != "",
 			env("UNBOUND", "") != ""};
 		made = 0;
-		launched = 0;
 	}
-	*c = the_context;
+	*c = of(device);
+	if ((*c)->retained++ == 0) {
+		(*c)->memory = memory(device);
+		(*c)->fail = number(device, "FAIL", "0");
+		(*c)->launched = 0;
+	}
 	return OK;
 }
 
 // The last release ends the context, and its error with it, unless a library holds the context.
-API Result cuDevicePrimaryCtxRelease_v2(int) {
+API Result cuDevicePrimaryCtxRelease_v2(int device) {
 	std::lock_guard<std::mutex> g(mu);
-	if (retained == 0) return INVALID_CONTEXT;
-	if (--retained > 0) return OK;
-	if (!dev.empty() || !pinned.empty() || !streams.empty() || graphs_left()) {
-		fprintf(stderr, "emulator: a context is left with %zu allocations, %zu pinned ranges, "
-			"%zu streams and %d graphs\n", dev.size(), pinned.size(), streams.size(),
-			graphs_left());
+	Context *c = of(device);
+	if (c->retained == 0) return INVALID_CONTEXT;
+	retained--;
+	if (--c->retained > 0) return OK;
+	size_t pins = 0;
+	for (auto &range : pinned) pins += range.second.by == c;
+	if (!c->dev.empty() || pins || !c->streams.empty() || c->graphs) {
+		fprintf(stderr, "emulator: the context of device %d is left with %zu allocations, %zu "
+			"pinned ranges, %zu streams and %d graphs\n", device, c->dev.size(), pins,
+			c->streams.size(), c->graphs);
 		abort();
 	}
-	if (loaded) dev_used -= settings.first;
-	loaded = false;
-	if (env("STICKY", "").empty()) sticky = 0;
+	if (c->loaded) c->used -= settings.first;
+	c->loaded = false;
+	if (env("STICKY", "").empty()) c->sticky = 0;
 	return OK;
 }
 
-API Result cuCtxSetCurrent(void *c) {
+API Result cuCtxSetCurrent(Context *c) {
 	if (c && settings.unbound) return INVALID_CONTEXT;
-	current = c == the_context;
+	current = c;
 	return OK;
 }
 
@@ -323,14 +357,14 @@ API Result cuCtxSynchronize() {
 	std::vector<Stream *> all;
 	{
 		std::lock_guard<std::mutex> g(mu);
-		all = streams;
+		all = current->streams;
 	}
 	for (auto s : all) {
 		emu::Clock c = date(s);
 		s->wait();
 		follows(nullptr, c);
 	}
-	return sticky;
+	return current->sticky;
 }
 
 API Result cuGetErrorName(int e, const char **p) {
@@ -354,7 +388,7 @@ API Result cuGetErrorName(int e, const char **p) {
 API Result cuGetErrorString(int e, const char **p) {
 	static thread_local std::string s;
 	std::lock_guard<std::mutex> g(texts);
-	s = sticky && e == sticky ? sticky_text : "emulated";
+	s = current && current->sticky && e == current->sticky ? current->text : "emulated";
 	*p = s.c_str();
 	return OK;
 }
@@ -364,29 +398,29 @@ API Result cuGetErrorString(int e, const char **p) {
 API Result cuMemGetInfo_v2(size_t *f, size_t *t) {
 	CONTEXT;
 	std::lock_guard<std::mutex> g(mu);
-	*t = settings.memory;
-	*f = settings.memory - dev_used;
+	*t = current->memory;
+	*f = current->memory - current->used;
 	return OK;
 }
 
 bool take(long long bytes) {
 	std::lock_guard<std::mutex> g(mu);
-	if (bytes > settings.memory - dev_used) return false;
-	dev_used += bytes;
+	if (bytes > current->memory - current->used) return false;
+	current->used += bytes;
 	return true;
 }
 
-void give(long long bytes) {
+void give(Context *of, long long bytes) {
 	std::lock_guard<std::mutex> g(mu);
-	dev_used -= bytes;
+	of->used -= bytes;
 }
 
 // load takes what a library loads for the first product of a context, which keeps it.
 bool load() {
 	static std::mutex one;
 	std::lock_guard<std::mutex> l(one);
-	if (!loaded && !take(settings.first)) return false;
-	loaded = true;
+	if (!current->loaded && !take(settings.first)) return false;
+	current->loaded = true;
 	return true;
 }
 
@@ -397,43 +431,43 @@ API Result cuMemAlloc_v2(uint64_t *p, size_t n) {
 	UNCAPTURED;
 	if (!n) return INVALID_VALUE;
 	std::lock_guard<std::mutex> g(mu);
-	if ((long long)n > settings.memory - dev_used) return OUT_OF_MEMORY;
+	if ((long long)n > current->memory - current->used) return OUT_OF_MEMORY;
 	char *b = (char *)mmap(0, mapped(n) + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (b == MAP_FAILED || mprotect(b + page, mapped(n), PROT_READ | PROT_WRITE))
 		return OUT_OF_MEMORY;
 	memset(b + page, 0xff, mapped(n));
 	*p = (uintptr_t)b + page;
-	dev[*p] = n;
+	current->dev[*p] = n;
 	known(*p, n, emu::DEVICE);
-	dev_used += n;
+	current->used += n;
 	return OK;
 }
 
 API Result cuMemFree_v2(uint64_t p) {
 	if (!current) return INVALID_CONTEXT;
-	if (!sticky) cuCtxSynchronize();
+	if (!current->sticky) cuCtxSynchronize();
 	std::lock_guard<std::mutex> g(mu);
-	auto it = dev.find(p);
-	if (it == dev.end()) return INVALID_VALUE;
+	auto it = current->dev.find(p);
+	if (it == current->dev.end()) return INVALID_VALUE;
 	unknown(p);
 	munmap((char *)p - page, mapped(it->second) + 2 * page);
-	dev_used -= it->second;
-	dev.erase(it);
-	return sticky;
+	current->used -= it->second;
+	current->dev.erase(it);
+	return current->sticky;
 }
 
-API Result cuMemHostRegister_v2(void *p, size_t n, unsigned) {
+API Result cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
 	UNCAPTURED;
 	if (!n) return INVALID_VALUE;
 	std::lock_guard<std::mutex> g(mu);
 	size_t sum = n;
 	for (auto &range : pinned) {
-		sum += range.second;
-		if ((uintptr_t)p < range.first + range.second && range.first < (uintptr_t)p + n)
+		sum += range.second.n;
+		if ((uintptr_t)p < range.first + range.second.n && range.first < (uintptr_t)p + n)
 			return ALREADY_REGISTERED;
 	}
 	if (settings.pins && (long long)sum > settings.pins) return OUT_OF_MEMORY;
-	pinned[(uintptr_t)p] = n;
+	pinned[(uintptr_t)p] = {n, current, (flags & 1) != 0};
 	known((uintptr_t)p, n, emu::HOST);
 	return OK;
 }
@@ -443,7 +477,7 @@ API Result cuMemHostUnregister(void *p) {
 	std::lock_guard<std::mutex> g(mu);
 	if (!pinned.erase((uintptr_t)p)) return INVALID_VALUE;
 	unknown((uintptr_t)p);
-	return sticky;
+	return current->sticky;
 }
 
 static bool move(void *dst, const void *src, size_t n) {
@@ -464,7 +498,8 @@ static bool set(uint64_t d, unsigned char v, size_t n) {
 static Result copy(uintptr_t dst, bool to_device, uintptr_t src, size_t n, Stream *s) {
 	{
 		std::lock_guard<std::mutex> g(mu);
-		if (!inside(to_device ? dev : pinned, dst, n) || !inside(to_device ? pinned : dev, src, n))
+		if (!allocated(current, to_device ? dst : src, n) ||
+			!locked(current, to_device ? src : dst, n))
 			return INVALID_VALUE;
 	}
 	return push(s, [=] { move((void *)dst, (void *)src, n); });
@@ -483,19 +518,19 @@ API Result cuMemcpyDtoHAsync_v2(void *h, uint64_t d, size_t n, Stream *s) {
 API Result cuMemcpyHtoD_v2(uint64_t d, const void *h, size_t n) {
 	UNCAPTURED;
 	if (!on_device(d, n)) return INVALID_VALUE;
-	return move((void *)d, h, n) ? OK : sticky.load();
+	return move((void *)d, h, n) ? OK : current->sticky.load();
 }
 
 API Result cuMemcpyDtoH_v2(void *h, uint64_t d, size_t n) {
 	UNCAPTURED;
 	if (!on_device(d, n)) return INVALID_VALUE;
-	return move(h, (void *)d, n) ? OK : sticky.load();
+	return move(h, (void *)d, n) ? OK : current->sticky.load();
 }
 
 API Result cuMemsetD8_v2(uint64_t d, unsigned char v, size_t n) {
 	UNCAPTURED;
 	if (!on_device(d, n)) return INVALID_VALUE;
-	return set(d, v, n) ? OK : sticky.load();
+	return set(d, v, n) ? OK : current->sticky.load();
 }
 
 API Result cuMemsetD8Async(uint64_t d, unsigned char v, size_t n, Stream *s) {
@@ -517,12 +552,14 @@ API Result cuMemsetD32Async(uint64_t d, unsigned v, size_t n, Stream *s) {
 
 typedef int (*Entry)(const char *, size_t, const unsigned *, size_t, int, char *, size_t);
 struct Function {
+	Context *of;
 	Entry entry;
 	std::string name;
 	int shared = 48 << 10;
 	bool ran = false;
 };
 struct Module {
+	Context *of;
 	void *library;
 	std::vector<std::unique_ptr<Function>> functions;
 };
@@ -544,15 +581,15 @@ API Result cuModuleLoadData(Module **m, const char *image) {
 	auto watch = (void (*)(emu::Watcher *))dlsym(library, "emu_watch");
 	if (!watch == settings.races) return NO_BINARY; // compiled for the other way
 	if (watch) watch(emu::watcher());
-	*m = new Module{library, {}};
+	*m = new Module{current, library, {}};
 	return OK;
 }
 
 API Result cuModuleUnload(Module *m) {
 	if (!current) return INVALID_CONTEXT;
-	if (!sticky) cuCtxSynchronize();
+	if (!current->sticky) cuCtxSynchronize();
 	delete m; // the library stays: threads may have memory of its own
-	return sticky;
+	return current->sticky;
 }
 
 API Result cuModuleGetFunction(Function **f, Module *m, const char *name) {
@@ -561,7 +598,7 @@ API Result cuModuleGetFunction(Function **f, Module *m, const char *name) {
 	if (!e) return NOT_FOUND;
 	for (auto &known : m->functions)
 		if (known->name == name) return *f = known.get(), OK;
-	m->functions.push_back(std::make_unique<Function>(Function{e, name}));
+	m->functions.push_back(std::make_unique<Function>(Function{m->of, e, name}));
 	*f = m->functions.back().get();
 	return OK;
 }
@@ -576,6 +613,7 @@ API Result cuFuncSetAttribute(Function *f, int attribute, int v) {
 API Result cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 		unsigned by, unsigned bz, unsigned shared, Stream *s, void **params, void **extra) {
 	CONTEXT;
+	if (f->of != current) return INVALID_HANDLE;
 	if (params || !extra || extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4])
 		return INVALID_VALUE;
 	if (!gx || !gy || !gz || gx > 0x7fffffff || gy > 65535 || gz > 65535 || !bx || !by || !bz ||

@@ -40,11 +40,9 @@ enum {
 
 struct Stream;
 
-// Settings are read when a context is made: environment variables EMU_...
+// Settings are read when the first context of a process is made: environment variables EMU_...
 struct Settings {
-	long long memory;        // MEM: bytes of device memory
 	int jitter, seed, order; // JITTER_US, SEED, ORDER; see kernel.h
-	long long fail;          // FAIL: the number of the launch that fails as it runs, from 1
 	std::string headers;     // DIR: where kernel.h is
 	std::string compiler;    // CXX
 	std::string refuses;     // CAPTURE: what of capturing fails, begin, work or upload
@@ -60,20 +58,38 @@ struct Settings {
 };
 extern Settings settings;
 
+// Context is what a process has on a device: its memory, its streams, and an error of work that ran
+// there, which leaves other devices' as they are. It is never deleted.
+struct Context {
+	int device;
+	long long memory = 0, fail = 0; // MEM: bytes; FAIL: the number of the launch that fails, from 1
+	int retained = 0;
+	std::map<uintptr_t, size_t> dev; // live ranges
+	long long used = 0;              // bytes
+	bool loaded = false;             // what it keeps for libraries
+	int graphs = 0;                  // that are not destroyed
+	std::vector<Stream *> streams;
+	std::atomic<long long> launched{0}; // kernels
+	std::atomic<int> sticky{0};         // an error of work that ran
+	std::string text;                   // of it
+};
+extern thread_local Context *current; // nullptr: none
+
 // Node is work of a graph; kernel is what is launched, if that is what it is.
 struct Node {
 	std::function<void()> work;
 	std::string kernel;
 };
 struct Graph {
+	Context *of;
 	std::vector<Node> nodes;
 	bool broken = false;
 	long long bytes = 0; // of device memory, once it is instantiated
 };
 extern thread_local Stream *capturing; // by this thread
-int graphs_left();
 
 struct Stream {
+	Context *of;
 	std::mutex m;
 	std::condition_variable cv;
 	std::deque<std::function<void()>> queue;
@@ -84,7 +100,7 @@ struct Stream {
 	emu::Clock clock; // of what it was given
 	std::thread thread;
 
-	explicit Stream(int number);
+	Stream(Context *of, int number);
 	void run();
 	void wait();
 };
@@ -115,15 +131,15 @@ bool watched(const std::string &name, const std::string &args, const std::vector
 void known(uintptr_t p, size_t n, emu::Memory m);
 void unknown(uintptr_t p);
 
-// take is whether there were so many bytes of device memory; give gives them back.
+// take is whether there were so many bytes of the device's memory; give gives them back.
 bool take(long long bytes);
 bool load(); // what a library loads at first
-void give(long long bytes);
+void give(Context *of, long long bytes);
 
-// fault makes the context unusable, as an error of work that runs does on a GPU.
+// fault makes the current context unusable, as an error of work that runs does on a GPU.
 void fault(int code, const std::string &why);
 
-// on_device reports whether bytes are inside an allocation of device memory.
+// on_device reports whether bytes are inside an allocation of the device's memory.
 bool on_device(uintptr_t p, size_t n);
 
 // usable is what every call of a context returns first.

@@ -5,12 +5,9 @@
 #include "fake.h"
 
 thread_local Stream *capturing;
-static std::atomic<int> graphs{0}; // that are not destroyed
-
-int graphs_left() { return graphs; }
 
 static Graph *make(const Graph &like) {
-	graphs++;
+	current->graphs++;
 	return new Graph(like);
 }
 
@@ -20,7 +17,7 @@ API Result cuStreamBeginCapture_v2(Stream *s, int mode) {
 	if (mode != 1) return INVALID_VALUE; // other threads go on
 	if (settings.refuses == "begin") return UNSUPPORTED;
 	if (capturing || s->capture) return CAPTURE_UNSUPPORTED;
-	s->capture = make(Graph{});
+	s->capture = make(Graph{current});
 	capturing = s;
 	return OK;
 }
@@ -33,7 +30,7 @@ API Result cuStreamEndCapture(Stream *s, Graph **g) {
 	capturing = nullptr;
 	if (made->broken || usable()) {
 		delete made;
-		graphs--;
+		current->graphs--;
 		return usable() ? usable() : CAPTURE_INVALIDATED;
 	}
 	*g = made;
@@ -66,9 +63,9 @@ API Result cuGraphLaunch(Graph *e, Stream *s) {
 }
 
 static Result destroy(Graph *g) {
-	give(g->bytes);
+	give(g->of, g->bytes);
+	g->of->graphs--;
 	delete g;
-	graphs--;
 	return usable();
 }
 API Result cuGraphExecDestroy(Graph *g) { return destroy(g); }
