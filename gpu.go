@@ -184,7 +184,7 @@ func (d onGPU) Computing(nodes []*graph.Node) (machine.Computing, error) {
 			return scratch(n, kernels.ScratchOf(n.Op, n.InTypes(), n.Out))
 		}
 		return scratch(n, can[c].Scratch)
-	}}, nil
+	}, Align: space.Wide}, nil
 }
 
 // convolution is what a library can be asked for.

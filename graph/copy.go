@@ -28,14 +28,8 @@ func (g *Graph) Copy(n *Node, op Op, in ...Value) (*Node, error) {
 		}
 	}
 	g.names.Add(c.Name)
-	if g.scratch == nil && n.graph != nil {
-		g.scratch = n.graph.scratch
-	}
-	if g.hosted == nil && n.graph != nil {
-		g.hosted = n.graph.hosted
-	}
-	if g.computedBy == nil && n.graph != nil {
-		g.computedBy = n.graph.computedBy
+	if g.device == nil && n.graph != nil {
+		g.device = n.graph.device
 	}
 	g.add(&c, types)
 	g.addWriter(&c)

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,24 +9,23 @@ import (
 	"sync/atomic"
 
 	"github.com/gomem/gomem/graph/tensor"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // Graph is a dataflow graph under construction. It is not safe for concurrent
 // use.
 type Graph struct {
-	nodes      []*Node
-	names      Names
-	streams    map[stream]bool
-	writers    map[NodeID][]*Node // by variable, in order of creation
-	scope      string
-	phase      Phase
-	pos        string // overrides the caller's position
-	err        error
-	network    bool                   // workers exchange values of it
-	sum        atomic.Pointer[digest] // of the nodes there were when it was asked for
-	scratch    func(*Node) int64      // what kernels need, if that is not what operations say
-	hosted     func(*Node) bool       // what is not for the device; nil: everything may be
-	computedBy func(*Node) string     // what computes it on the device; nil: its own kernels
+	nodes   []*Node
+	names   Names
+	streams map[stream]bool
+	writers map[NodeID][]*Node // by variable, in order of creation
+	scope   string
+	phase   Phase
+	pos     string // overrides the caller's position
+	err     error
+	network bool                   // workers exchange values of it
+	sum     atomic.Pointer[digest] // of the nodes there were when it was asked for
+	device  *Device                // that plans are for; nil is the reference
 }
 
 // New makes an empty graph.
@@ -34,20 +34,17 @@ func New() *Graph {
 		writers: map[NodeID][]*Node{}}
 }
 
-// SetScratch has a function say what workspace executing a node takes, in bytes, instead of
-// its operation, which speaks for the kernels of the reference. Graphs that are copied from
-// this one have it too.
-func (g *Graph) SetScratch(bytes func(*Node) int64) { g.scratch = bytes }
+// SetDevice says for what device the graph's plans are. Graphs that are copied from this one have
+// it too.
+func (g *Graph) SetDevice(d Device) { g.device = &d }
 
-// SetHosted has a function say which nodes every plan has on the host, with all that depends
-// on them: since the device computes them to other bits than the host, and where they are
-// computed would be a plan's choice. Graphs that are copied from this one have it too.
-func (g *Graph) SetHosted(on func(*Node) bool) { g.hosted = on }
-
-// SetLibrary has a function say which library of the device computes a node there, "" where the
-// device's own kernels do, as all of them where no function is set. Which one it is may show in the
-// bits, so it is the same in every plan. Graphs that are copied from this one have it too.
-func (g *Graph) SetLibrary(of func(*Node) string) { g.computedBy = of }
+// Align is what values' addresses are multiples of in plans.
+func (g *Graph) Align() space.Align {
+	if g.device == nil {
+		return space.Line
+	}
+	return cmp.Or(g.device.Align, space.Line)
+}
 
 // Nodes are all nodes in order of creation, which is a topological order.
 func (g *Graph) Nodes() []*Node { return g.nodes }

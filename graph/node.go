@@ -104,23 +104,26 @@ func (n *Node) Executes() bool {
 	return !view && !n.Leaf()
 }
 
-// Hosted reports whether every plan has the node on the host; see [Graph.SetHosted].
-func (n *Node) Hosted() bool { return n.graph.hosted != nil && n.Executes() && n.graph.hosted(n) }
+// Hosted reports whether every plan has the node on the host; see [Device].
+func (n *Node) Hosted() bool {
+	d := n.graph.device
+	return d != nil && d.Hosted != nil && n.Executes() && d.Hosted(n)
+}
 
 // Library is which library of the device computes the node there, "" where the device's own kernels
-// do; see [Graph.SetLibrary].
+// do; see [Device].
 func (n *Node) Library() string {
-	if n.graph.computedBy == nil || !n.Executes() {
-		return ""
+	if d := n.graph.device; d != nil && d.Library != nil && n.Executes() {
+		return d.Library(n)
 	}
-	return n.graph.computedBy(n)
+	return ""
 }
 
 // Cost is the cost of executing the node; nothing for one that does not execute.
 func (n *Node) Cost() Cost {
 	c := n.cost
-	if scratch := n.graph.scratch; scratch != nil && n.Executes() {
-		c.Scratch = scratch(n)
+	if d := n.graph.device; d != nil && d.Scratch != nil && n.Executes() {
+		c.Scratch = d.Scratch(n)
 	}
 	return c
 }

@@ -37,6 +37,7 @@ func (v *verifier) header() error {
 // and alignments.
 func (v *verifier) spaces() error {
 	names := map[string]bool{}
+	wide := v.graph.Align() > space.Line // what is less only takes longer
 	for i, s := range v.plan.Spaces {
 		id := space.ID(i)
 		switch {
@@ -48,6 +49,9 @@ func (v *verifier) spaces() error {
 			return v.fail(-1, s.Name, "space %d has the name of what is no memory", i)
 		case s.Align < 1:
 			return v.fail(-1, s.Name, "slots are aligned to %d bytes", s.Align)
+		case wide && s.Align%int64(v.graph.Align()) != 0:
+			return v.fail(-1, s.Name, "slots are aligned to %d bytes, and what computes the "+
+				"graph needs %d", s.Align, v.graph.Align())
 		}
 		names[s.Name] = true
 	}

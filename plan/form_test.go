@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"math"
+	"testing"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
@@ -428,4 +429,21 @@ var formPromises = []broken{
 		edits: []string{"copy 11 <- 10 8", "copy 11 <- 10 4"},
 		want:  `plan: step 6 (add): writes 4 bytes at 0 of slot 11 of 8 bytes`,
 	},
+}
+
+// TestNarrow: a plan whose addresses are less aligned than what computes the graph needs is
+// refused.
+func TestNarrow(t *testing.T) {
+	for align, want := range map[space.Align]string{
+		space.Line: "",
+		space.Wide: "plan: device: slots are aligned to 64 bytes, and what computes the graph " +
+			"needs 256",
+	} {
+		b := newBench()
+		b.g.SetDevice(graph.Device{Align: align})
+		if err := b.verify(b.plan(t)); want == "" && err != nil || want != "" && (err == nil ||
+			err.Error() != want) {
+			t.Errorf("a graph for %d bytes: %v", align, err)
+		}
+	}
 }

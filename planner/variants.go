@@ -223,11 +223,10 @@ func (p *Planned) on(device machine.Device) (*Planned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking the device what it can: %w", err)
 	}
-	c.Graph.SetLibrary(by.Library)
-	c.Graph.SetScratch(by.Scratch)
-	c.Graph.SetHosted(func(n *graph.Node) bool {
-		return (n.Phase == graph.Update || n.Kind == graph.KindUpdate) && !device.Exact(n.Op)
-	})
+	c.Graph.SetDevice(graph.Device{Library: by.Library, Scratch: by.Scratch, Align: by.Align,
+		Hosted: func(n *graph.Node) bool {
+			return (n.Phase == graph.Update || n.Kind == graph.KindUpdate) && !device.Exact(n.Op)
+		}})
 	return c, nil
 }
 

@@ -9,7 +9,12 @@ import (
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/cuda"
 	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/plan/space"
 )
+
+// aligned is what addresses in a frame are multiples of: a frame is laid out before it is known for
+// which device.
+const aligned = space.Wide
 
 // frame is where a body's values are, from the frame's first byte on.
 type frame struct {
@@ -81,7 +86,7 @@ func newFrame(g *graph.Graph, in, out []graph.Value, lo, hi int) frame {
 				arena.Block{From: p.end, To: p.end, Bytes: v.Type().Bytes()})
 		}
 	}
-	packed := arena.Pack(p.blocks)
+	packed := arena.Of(aligned).Pack(p.blocks)
 	f.bytes = packed.Peak
 	for v, i := range p.block {
 		f.at[v] = packed.Offsets[i]

@@ -191,9 +191,14 @@ func TestWhileInPartsOnGPU(t *testing.T) {
 	if !emulated(t) {
 		return
 	}
+	const width = 200
+	start := make([]float32, width)
+	for i := range start {
+		start[i] = float32(i%7)/2 - 1.5
+	}
 	for n := range 9 {
 		g := graph.New()
-		x := g.Input("x", f32(3))
+		x := g.Input("x", f32(width))
 		last, count := control.While(nil, []value{x, ops.Zeros(g, f32())}, 7,
 			func(_, s []value) value {
 				return ops.Less(s[1], ops.Full(s[1].Graph(), f32(), float32(n)))
@@ -209,7 +214,7 @@ func TestWhileInPartsOnGPU(t *testing.T) {
 		of := func(device string, values []value) ([][]byte, error) {
 			g := values[0].Graph()
 			return fetched(t, gomem.Options{Device: device}, g, values, gomem.Feeds{
-				g.Inputs()[0].Value(0): tensor.FromF32([]float32{0.5, -1, 2}, 3)})
+				g.Inputs()[0].Value(0): tensor.FromF32(start, width)})
 		}
 		want, errWant := of(gomem.CPU, whole)
 		got, err := of(gomem.CUDA, parts)

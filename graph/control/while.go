@@ -6,7 +6,6 @@ import (
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
-	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/internal/kernel"
 )
 
@@ -132,7 +131,7 @@ func (w while) scratch() int64 { return w.conditionAt() + w.Condition.frame.byte
 
 // conditionAt is where the condition's frame begins.
 func (w while) conditionAt() int64 {
-	return (w.Body.frame.bytes + arena.Align - 1) &^ (arena.Align - 1)
+	return aligned.Up(w.Body.frame.bytes)
 }
 
 // errBound is the error of a loop that goes on.

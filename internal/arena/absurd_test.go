@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/plan/space"
 )
 
 // TestUncountable: blocks whose sum is no number are not said to fit into what is
@@ -19,12 +21,13 @@ func TestUncountable(t *testing.T) {
 		"one beyond rounding": {{0, 0, math.MaxInt64, false}},
 		"one fixed":           {{0, 0, math.MaxInt64 - 1, true}, {0, 1, 1, false}},
 	} {
-		p := Pack(bs)
+		p := line.Pack(bs)
 		if p.Peak != math.MaxInt64 || p.Load != math.MaxInt64 || len(p.Offsets) != len(bs) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	if p := Pack([]Block{{0, 1, huge, false}, {2, 3, huge - Align, false}}); p.Peak != huge {
+	after := []Block{{0, 1, huge, false}, {2, 3, huge - int64(space.Line), false}}
+	if p := line.Pack(after); p.Peak != huge {
 		t.Errorf("one after the other: %+v", p)
 	}
 }
@@ -37,7 +40,7 @@ func TestLongLives(t *testing.T) {
 			Block{From: i << 50, To: i<<50 + 1, Bytes: 64 * int64(1+i%5)},
 			Block{From: math.MinInt + i, To: -i, Bytes: 192})
 	}
-	p := Pack(bs)
+	p := line.Pack(bs)
 	for i, a := range bs {
 		for j, b := range bs[:i] {
 			if meet(a, b) && p.Offsets[i] < p.Offsets[j]+b.Bytes &&
@@ -53,11 +56,11 @@ func TestLongLives(t *testing.T) {
 
 // TestNoBytes: blocks of no bytes take no room, and nothing at all none.
 func TestNoBytes(t *testing.T) {
-	p := Pack([]Block{{0, 5, 0, false}, {0, 5, 64, false}, {3, 9, 0, true}, {1, 2, 0, false}})
+	p := line.Pack([]Block{{0, 5, 0, false}, {0, 5, 64, false}, {3, 9, 0, true}, {1, 2, 0, false}})
 	if p.Peak != 64 || p.Load != 64 {
 		t.Errorf("%+v", p)
 	}
-	if p := Pack(nil); p.Peak != 0 || p.Load != 0 || len(p.Offsets) != 0 {
+	if p := line.Pack(nil); p.Peak != 0 || p.Load != 0 || len(p.Offsets) != 0 {
 		t.Errorf("nothing: %+v", p)
 	}
 }
@@ -67,7 +70,7 @@ func TestNoBytes(t *testing.T) {
 func TestFixedAreStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bs := blocks(t)
-		p := Pack(bs)
+		p := line.Pack(bs)
 		var fixed []int64
 		var next int64
 		for i, b := range bs {
@@ -76,10 +79,11 @@ func TestFixedAreStable(t *testing.T) {
 				if p.Offsets[i] != next {
 					t.Fatalf("fixed block %d is at %d, want %d", i, p.Offsets[i], next)
 				}
-				next += roundUp(b.Bytes)
+				next += line.Up(b.Bytes)
 			}
 		}
-		alone := Pack(slices.DeleteFunc(slices.Clone(bs), func(b Block) bool { return !b.Fixed }))
+		moves := func(b Block) bool { return !b.Fixed }
+		alone := line.Pack(slices.DeleteFunc(slices.Clone(bs), moves))
 		if !slices.Equal(alone.Offsets, fixed) && len(fixed) > 0 {
 			t.Fatalf("with others %v, without %v", fixed, alone.Offsets)
 		}
@@ -95,7 +99,7 @@ func TestFixedAreStable(t *testing.T) {
 func TestDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bs := blocks(t)
-		if a, b := fmt.Sprint(Pack(bs)), fmt.Sprint(Pack(slices.Clone(bs))); a != b {
+		if a, b := fmt.Sprint(line.Pack(bs)), fmt.Sprint(line.Pack(slices.Clone(bs))); a != b {
 			t.Fatalf("%s, then %s", a, b)
 		}
 	})

@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/gomem/gomem/plan/space"
 )
 
-// Align is the alignment of every block in bytes: a cache line and the widest
-// vector.
-const Align = 64
+// Arena is where blocks are packed. Its alignment is what their addresses are multiples of.
+type Arena struct{ space.Align }
+
+// Of is an arena of an alignment.
+func Of(a space.Align) Arena { return Arena{a} }
 
 // Block is a rectangle to be placed: Bytes bytes during times From to To, both
 // included.
@@ -22,7 +26,7 @@ type Block struct {
 type Packing struct {
 	Offsets []int64
 	Peak    int64  // the largest end of a block
-	Load    int64  // the most bytes live at once, rounded up to Align: no packing is lower
+	Load    int64  // the most bytes live at once, rounded up: no packing is lower
 	Rule    string // the rule that found it
 }
 
@@ -37,74 +41,72 @@ func (p Packing) slack() bool { return p.Peak > p.Load+p.Load/100 }
 
 // Pack places the blocks. If all together have more bytes than can be counted,
 // nothing is placed, and the peak is the largest number there is.
-func Pack(blocks []Block) Packing {
-	if !countable(blocks) {
+func (a Arena) Pack(blocks []Block) Packing {
+	if !a.countable(blocks) {
 		return Packing{Offsets: make([]int64, len(blocks)), Peak: math.MaxInt64,
 			Load: math.MaxInt64, Rule: "none"}
 	}
-	base := packFixed(blocks)
+	base := a.packFixed(blocks)
 	events := timeline(blocks)
-	load, pairs := measure(blocks, events)
-	best := Packing{Offsets: byTime(blocks, events, base), Load: base + load, Rule: "time"}
-	best.Peak = peak(blocks, best.Offsets)
+	load, pairs := a.measure(blocks, events)
+	best := Packing{Offsets: a.byTime(blocks, events, base), Load: base + load, Rule: "time"}
+	best.Peak = a.peak(blocks, best.Offsets)
 	if best.slack() && pairs <= maxPairs {
-		place := placing(blocks, base, pairs)
+		place := a.placing(blocks, base, pairs)
 		order := bySize(blocks)
 		for round := int64(1); round <= rounds && best.slack() && round*pairs <= maxPairs; round++ {
 			offsets := place(order)
-			if p := peak(blocks, offsets); p < best.Peak {
+			if p := a.peak(blocks, offsets); p < best.Peak {
 				best.Offsets, best.Peak, best.Rule = offsets, p, "size"
 			}
 			order = highFirst(blocks, order, offsets, best.Load)
 		}
 	}
-	placeFixed(blocks, best.Offsets)
+	a.placeFixed(blocks, best.Offsets)
 	return best
 }
 
 // placeFixed gives the fixed blocks their offsets.
-func placeFixed(blocks []Block, offsets []int64) {
+func (a Arena) placeFixed(blocks []Block, offsets []int64) {
 	off := int64(0)
 	for i := range blocks {
 		if blocks[i].Fixed {
 			offsets[i] = off
-			off += roundUp(blocks[i].Bytes)
+			off += a.Up(blocks[i].Bytes)
 		}
 	}
 }
 
 // countable reports whether the sum of all blocks' bytes is a number, so that no
 // address can overflow.
-func countable(blocks []Block) bool {
-	room := int64(math.MaxInt64) &^ (Align - 1)
+func (a Arena) countable(blocks []Block) bool {
+	room := a.Down(math.MaxInt64)
 	for _, b := range blocks {
 		if b.Bytes > room {
 			return false
 		}
-		room -= roundUp(b.Bytes)
+		room -= a.Up(b.Bytes)
 	}
 	return true
 }
 
-func roundUp(n int64) int64 { return (n + Align - 1) &^ (Align - 1) }
-
 // packFixed is the address after the fixed blocks.
-func packFixed(blocks []Block) int64 {
+func (a Arena) packFixed(blocks []Block) int64 {
 	var end int64
 	for _, b := range blocks {
 		if b.Fixed {
-			end += roundUp(b.Bytes)
+			end += a.Up(b.Bytes)
 		}
 	}
 	return end
 }
 
-func peak(blocks []Block, offsets []int64) int64 {
+func (a Arena) peak(blocks []Block, offsets []int64) int64 {
 	var p, fixed int64
 	for i, b := range blocks {
 		if b.Fixed {
 			p = max(p, fixed+b.Bytes)
-			fixed += roundUp(b.Bytes)
+			fixed += a.Up(b.Bytes)
 		} else {
 			p = max(p, offsets[i]+b.Bytes)
 		}
@@ -145,15 +147,15 @@ func timeline(blocks []Block) []event {
 }
 
 // measure finds the largest load and how many pairs of blocks meet.
-func measure(blocks []Block, events []event) (load, pairs int64) {
+func (a Arena) measure(blocks []Block, events []event) (load, pairs int64) {
 	var bytes, live int64
 	for _, e := range events {
 		if !e.start {
-			bytes -= roundUp(blocks[e.block].Bytes)
+			bytes -= a.Up(blocks[e.block].Bytes)
 			live--
 			continue
 		}
-		bytes += roundUp(blocks[e.block].Bytes)
+		bytes += a.Up(blocks[e.block].Bytes)
 		pairs += live
 		live++
 		load = max(load, bytes)
@@ -162,11 +164,11 @@ func measure(blocks []Block, events []event) (load, pairs int64) {
 }
 
 // byTime replays the blocks' lives on a best-fit free list.
-func byTime(blocks []Block, events []event, base int64) []int64 {
+func (a Arena) byTime(blocks []Block, events []event, base int64) []int64 {
 	offsets := make([]int64, len(blocks))
 	free := newFreeList(base)
 	for _, e := range events {
-		size := roundUp(blocks[e.block].Bytes)
+		size := a.Up(blocks[e.block].Bytes)
 		if e.start {
 			offsets[e.block] = free.take(size)
 		} else {
@@ -192,9 +194,9 @@ func bySize(blocks []Block) []int {
 }
 
 // placing is how blocks are placed in an order, each as low as it can.
-func placing(blocks []Block, base, pairs int64) func(order []int) []int64 {
-	s := sectioned(blocks)
-	if pairs <= thin*int64(len(s.ids)) && searchable(blocks, pairs) {
+func (a Arena) placing(blocks []Block, base, pairs int64) func(order []int) []int64 {
+	s := a.sectioned(blocks)
+	if pairs <= thin*int64(len(s.ids)) && a.searchable(blocks, pairs) {
 		s.list(pairs)
 	}
 	return func(order []int) []int64 { return s.inOrder(order, len(blocks), base) }

@@ -5,7 +5,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gomem/gomem/plan/space"
 )
+
+// line is where most blocks are packed here.
+var line = Of(space.Line)
 
 func blocks(t *rapid.T) []Block {
 	n := rapid.IntRange(1, 60).Draw(t, "blocks")
@@ -24,7 +29,7 @@ func blocks(t *rapid.T) []Block {
 func check(t *rapid.T, bs []Block, offsets []int64, peak int64) {
 	var high int64
 	for i, a := range bs {
-		if offsets[i]%Align != 0 {
+		if offsets[i]%int64(space.Line) != 0 {
 			t.Fatalf("block %d at %d is not aligned", i, offsets[i])
 		}
 		high = max(high, offsets[i]+a.Bytes)
@@ -46,18 +51,18 @@ func check(t *rapid.T, bs []Block, offsets []int64, peak int64) {
 func TestNoOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bs := blocks(t)
-		p := Pack(bs)
+		p := line.Pack(bs)
 		check(t, bs, p.Offsets, p.Peak)
-		if p.Peak < p.Load-Align+1 {
+		if p.Peak < p.Load-int64(space.Line)+1 {
 			t.Fatalf("peak %d is below the load %d", p.Peak, p.Load)
 		}
 		for i := range bs { // each rule on its own
 			bs[i].Fixed = false
 		}
-		size := sectioned(bs).inOrder(bySize(bs), len(bs), 0)
-		check(t, bs, size, peak(bs, size))
-		byT := byTime(bs, timeline(bs), 0)
-		check(t, bs, byT, peak(bs, byT))
+		size := line.sectioned(bs).inOrder(bySize(bs), len(bs), 0)
+		check(t, bs, size, line.peak(bs, size))
+		byT := line.byTime(bs, timeline(bs), 0)
+		check(t, bs, byT, line.peak(bs, byT))
 	})
 }
 
@@ -70,10 +75,10 @@ func TestListsAndShelf(t *testing.T) {
 		for i := range bs {
 			bs[i].Bytes -= min(bs[i].Bytes, rapid.Int64Range(0, 400).Draw(t, "less"))
 		}
-		_, pairs := measure(bs, timeline(bs))
-		order, base := rapid.Permutation(bySize(bs)).Draw(t, "order"), packFixed(bs)
-		lists := newStrip(bs, pairs).inOrder(order, len(bs), base)
-		shelf := sectioned(bs).inOrder(order, len(bs), base)
+		_, pairs := line.measure(bs, timeline(bs))
+		order, base := rapid.Permutation(bySize(bs)).Draw(t, "order"), line.packFixed(bs)
+		lists := line.newStrip(bs, pairs).inOrder(order, len(bs), base)
+		shelf := line.sectioned(bs).inOrder(order, len(bs), base)
 		for n, i := range order {
 			if lists[i] != shelf[i] {
 				t.Fatalf("%+v is at %d with lists, at %d on a shelf", bs[i], lists[i], shelf[i])
@@ -91,7 +96,8 @@ func TestListsAndShelf(t *testing.T) {
 
 // TestFixedFirst: fixed blocks come first, in order, whatever else there is.
 func TestFixedFirst(t *testing.T) {
-	p := Pack([]Block{{0, 3, 100, false}, {0, 0, 10, true}, {1, 2, 50, false}, {0, 0, 70, true}})
+	p := line.Pack([]Block{{0, 3, 100, false}, {0, 0, 10, true}, {1, 2, 50, false},
+		{0, 0, 70, true}})
 	if p.Offsets[1] != 0 || p.Offsets[3] != 64 {
 		t.Fatalf("fixed blocks at %d and %d", p.Offsets[1], p.Offsets[3])
 	}
@@ -104,7 +110,7 @@ func TestReachesLoad(t *testing.T) {
 	for i := range 100 {
 		bs = append(bs, Block{From: i, To: i + 1, Bytes: 128})
 	}
-	if p := Pack(bs); p.Peak != 256 {
+	if p := line.Pack(bs); p.Peak != 256 {
 		t.Fatalf("peak %d, want 256", p.Peak)
 	}
 }
@@ -116,7 +122,7 @@ func TestSizeBeatsTime(t *testing.T) {
 		{From: 0, To: 9, Bytes: 64}, {From: 0, To: 1, Bytes: 64}, {From: 1, To: 9, Bytes: 64},
 		{From: 3, To: 9, Bytes: 128},
 	}
-	if p := Pack(bs); p.Peak != p.Load {
+	if p := line.Pack(bs); p.Peak != p.Load {
 		t.Fatalf("peak %d, load %d by %s", p.Peak, p.Load, p.Rule)
 	}
 }
@@ -127,6 +133,40 @@ func BenchmarkPack(b *testing.B) {
 		bs = append(bs, Block{From: i, To: i + 1 + i%37, Bytes: int64(64 * (1 + i*7919%101))})
 	}
 	for b.Loop() {
-		Pack(bs)
+		line.Pack(bs)
 	}
+}
+
+// TestWide: by a wider alignment blocks are packed as others are that are so much smaller; and
+// blocks of any size have addresses that are multiples of it, and take no more than they need.
+func TestWide(t *testing.T) {
+	wide := Of(space.Wide)
+	const times = int64(space.Wide / space.Line)
+	rapid.Check(t, func(t *rapid.T) {
+		bs := blocks(t)
+		large := slices.Clone(bs)
+		for i := range large {
+			large[i].Bytes *= times
+		}
+		small := line.Pack(bs)
+		for i, off := range wide.Pack(large).Offsets {
+			if off != times*small.Offsets[i] {
+				t.Fatalf("block %d is at %d, and a part of it at %d", i, off, small.Offsets[i])
+			}
+		}
+		load := wide.Pack(bs).Load
+		limit := rapid.Int64Range(wide.Less(load), 2*load).Draw(t, "limit")
+		packed := []Packing{wide.Pack(bs), wide.PackWithin(bs, limit, 1000)}
+		if p, ok := wide.Ring(bs, limit); ok {
+			packed = append(packed, p)
+		}
+		for _, p := range packed {
+			check(t, bs, p.Offsets, p.Peak)
+			for i, off := range p.Offsets {
+				if off%int64(space.Wide) != 0 || p.Peak < wide.Less(load) {
+					t.Fatalf("%s: block %d at %d of %d", p.Rule, i, off, p.Peak)
+				}
+			}
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // few draws sets that exhaustive search can pack.
@@ -17,7 +18,7 @@ func few(t *rapid.T) []Block {
 	for i := range out {
 		from := rapid.IntRange(0, 8).Draw(t, "from")
 		out[i] = Block{From: from, To: from + rapid.IntRange(0, 6).Draw(t, "length"),
-			Bytes: Align * rapid.Int64Range(0, 6).Draw(t, "lines")}
+			Bytes: int64(space.Line) * rapid.Int64Range(0, 6).Draw(t, "lines")}
 	}
 	return out
 }
@@ -46,7 +47,7 @@ func optimum(blocks []Block) int64 {
 				continue
 			}
 			offsets[i] = rest(blocks, offsets, placed, i)
-			place(append(slices.Clone(placed), i), max(high, offsets[i]+roundUp(b.Bytes)))
+			place(append(slices.Clone(placed), i), max(high, offsets[i]+line.Up(b.Bytes)))
 		}
 	}
 	place(nil, 0)
@@ -58,13 +59,13 @@ func optimum(blocks []Block) int64 {
 func rest(blocks []Block, offsets []int64, placed []int, i int) int64 {
 	candidates := []int64{0}
 	for _, j := range placed {
-		candidates = append(candidates, offsets[j]+roundUp(blocks[j].Bytes))
+		candidates = append(candidates, offsets[j]+line.Up(blocks[j].Bytes))
 	}
 	slices.Sort(candidates)
 	for _, at := range candidates {
 		if !slices.ContainsFunc(placed, func(j int) bool {
-			return meet(blocks[i], blocks[j]) && at < offsets[j]+roundUp(blocks[j].Bytes) &&
-				offsets[j] < at+roundUp(blocks[i].Bytes)
+			return meet(blocks[i], blocks[j]) && at < offsets[j]+line.Up(blocks[j].Bytes) &&
+				offsets[j] < at+line.Up(blocks[i].Bytes)
 		}) {
 			return at
 		}
@@ -79,7 +80,7 @@ func plainLoad(blocks []Block) int64 {
 		var live int64
 		for _, b := range blocks {
 			if b.From <= at.From && at.From <= b.To {
-				live += roundUp(b.Bytes)
+				live += line.Up(b.Bytes)
 			}
 		}
 		most = max(most, live)
@@ -95,12 +96,12 @@ func TestNearTheOptimum(t *testing.T) {
 	for round := range longtest.Count(1, 20) {
 		longtest.Check(t, round, func(t *rapid.T) {
 			bs := few(t)
-			p, best := Pack(bs), optimum(bs)
+			p, best := line.Pack(bs), optimum(bs)
 			check(t, bs, p.Offsets, p.Peak)
 			if load := plainLoad(bs); p.Load != load || best < load {
 				t.Fatalf("load %d, want %d; the optimum is %d", p.Load, load, best)
 			}
-			if roundUp(p.Peak) < best || 2*p.Peak > 3*best {
+			if line.Up(p.Peak) < best || 2*p.Peak > 3*best {
 				t.Fatalf("peak %d by %s, the optimum is %d", p.Peak, p.Rule, best)
 			}
 			sets++
@@ -118,7 +119,7 @@ func TestNearTheOptimum(t *testing.T) {
 // after everything is given back all of it is one gap.
 func TestFreeList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const base = 3 * Align
+		const base = 3 * int64(space.Line)
 		free, taken, top := newFreeList(base), map[int64]int64{}, int64(base)
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			if len(taken) > 0 && rapid.Bool().Draw(t, "give") {
@@ -132,7 +133,7 @@ func TestFreeList(t *testing.T) {
 				delete(taken, lo)
 				continue
 			}
-			size := Align * rapid.Int64Range(1, 9).Draw(t, "size")
+			size := int64(space.Line) * rapid.Int64Range(1, 9).Draw(t, "size")
 			lo, gap := free.take(size), bestGap(taken, base, top, size)
 			if top = max(top, lo+size); lo != gap {
 				t.Fatalf("%d bytes at %d, best fit is at %d", size, lo, gap)

@@ -16,8 +16,8 @@ func TestBuilderIsExact(t *testing.T) {
 		longtest.Check(t, round, func(t *rapid.T) {
 			bs := few(t)
 			best := optimum(bs)
-			_, pairs := measure(bs, timeline(bs))
-			s := newStrip(bs, pairs)
+			_, pairs := line.measure(bs, timeline(bs))
+			s := line.newStrip(bs, pairs)
 			key := keys[rapid.IntRange(0, len(keys)-1).Draw(t, "key")]
 			at := newBuilder(s, best, math.MaxInt64, key)
 			if v := at.run(); v != solved {
@@ -27,7 +27,7 @@ func TestBuilderIsExact(t *testing.T) {
 			for k, i := range s.ids {
 				offsets[i] = at.at[k]
 			}
-			check(t, bs, offsets, peak(bs, offsets))
+			check(t, bs, offsets, line.peak(bs, offsets))
 			if best > 0 && newBuilder(s, best-1, math.MaxInt64, key).run() != failed {
 				t.Fatalf("a packing below the optimum of %d", best)
 			}
@@ -40,8 +40,8 @@ func TestBuilderIsExact(t *testing.T) {
 func TestBuilderUndoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bs := few(t)
-		_, pairs := measure(bs, timeline(bs))
-		s := newStrip(bs, pairs)
+		_, pairs := line.measure(bs, timeline(bs))
+		s := line.newStrip(bs, pairs)
 		b := newBuilder(s, s.load-1, math.MaxInt64, keys[0])
 		if len(s.ids) > 0 && b.run() != failed {
 			t.Fatalf("a packing below the load of %d", s.load)

@@ -3,7 +3,7 @@
 // live at once may not overlap in address. The package knows nothing of
 // tensors or devices and touches no memory.
 //
-// Finding the lowest arena is NP-hard (dynamic storage allocation). [Pack] tries
+// Finding the lowest arena is NP-hard (dynamic storage allocation). [Arena.Pack] tries
 // a short portfolio and keeps the best result:
 //
 //   - in order of time, best fit on a free list, as an allocator at run time
@@ -23,7 +23,7 @@
 // given, from address 0: variables have the same addresses in every plan that
 // lists them in the same order.
 //
-// [PackWithin] is for budgets that are filled to the brim, where the lives of blocks
+// [Arena.PackWithin] is for budgets that are filled to the brim, where the lives of blocks
 // come from copies and recomputations and the portfolio loses up to a quarter. What it
 // looks for is not the lowest packing but one below a limit:
 //
@@ -55,8 +55,8 @@
 // Chance is seeded and effort is counted in pairs of blocks looked at, never in
 // seconds, so equal blocks are packed alike on every machine.
 //
-// [Ring] is the opposite: it keeps to a limit that is larger than what is live, and leaves every
-// address alone for as long as that lets it, for those who wait for whoever had it before.
+// [Arena.Ring] is the opposite: it keeps to a limit that is larger than what is live, and leaves
+// every address alone for as long as that lets it, for those who wait for whoever had it before.
 //
 // What it does not do: find the lowest packing, look below a limit that it has reached,
 // or move a block during its life. Thousands of blocks that are full from end to end,

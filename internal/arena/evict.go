@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/gomem/gomem/plan/space"
 )
 
 // evictor searches for a packing below a limit. All blocks that are placed are below
@@ -46,7 +48,7 @@ type habit struct {
 
 // habits are a few that each solve what the others do not.
 var habits = [...]habit{
-	{func(s *strip, k int32) float64 { return math.Sqrt(s.area(k) / Align) }, 4},
+	{func(s *strip, k int32) float64 { return math.Sqrt(s.area(k) / float64(space.Line)) }, 4},
 	{func(s *strip, k int32) float64 { return float64(s.life(k)) }, 0},
 	{func(s *strip, k int32) float64 { return float64(s.degree(k)) }, 4},
 }
@@ -101,7 +103,7 @@ func (e *evictor) step() {
 func (e *evictor) cheapest(k int32) int64 {
 	e.his = e.his[:0]
 	for n, j := range e.near {
-		e.his = append(e.his, uint64((e.at[j]+e.size[j])/Align)<<indexBits|uint64(n))
+		e.his = append(e.his, uint64((e.at[j]+e.size[j])/int64(space.Line))<<indexBits|uint64(n))
 	}
 	e.his = e.sorter.sort(e.his)
 	best, least, ties := int64(0), int64(math.MaxInt64), 0

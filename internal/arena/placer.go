@@ -1,6 +1,10 @@
 package arena
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/gomem/gomem/plan/space"
+)
 
 // placer knows where the blocks of a strip are, and finds room for one more.
 type placer struct {
@@ -15,31 +19,31 @@ type placer struct {
 // out is the offset of a block that is not placed.
 const out = -1
 
-// A key is an offset in units of Align and, below it, an index into near, so that
+// A key is an offset in units of [space.Line] and, below it, an index into near, so that
 // offsets are sorted as plain numbers.
 const indexBits = 20
 
 // searchable bounds the bytes of all blocks, their number and the pairs that meet: by
 // the bits of a key, and by the memory for the lists of a strip.
 const (
-	searchableBytes  = Align << (63 - indexBits)
+	searchableBytes  = int64(space.Line) << (63 - indexBits)
 	searchableBlocks = 1 << indexBits
 	searchablePairs  = 1 << 24
 )
 
 // searchable reports whether blocks of which so many pairs meet are few and small enough
 // for a strip and its keys.
-func searchable(blocks []Block, pairs int64) bool {
+func (a Arena) searchable(blocks []Block, pairs int64) bool {
 	var sum int64
 	for _, b := range blocks {
-		if sum += roundUp(min(b.Bytes, searchableBytes)); sum >= searchableBytes {
+		if sum += a.Up(min(b.Bytes, searchableBytes)); sum >= searchableBytes {
 			return false
 		}
 	}
 	return len(blocks) <= searchableBlocks && pairs <= searchablePairs
 }
 
-func offsetOf(key uint64) int64 { return int64(key>>indexBits) * Align }
+func offsetOf(key uint64) int64 { return int64(key>>indexBits) * int64(space.Line) }
 
 // meet is the placed block that a key is of.
 func (p *placer) meet(key uint64) int32 { return p.near[key&(1<<indexBits-1)] }
@@ -63,7 +67,7 @@ func (p *placer) gather(k int32) {
 
 func (p *placer) note(j int32) {
 	if at := p.at[j]; at >= 0 {
-		p.los = append(p.los, uint64(at/Align)<<indexBits|uint64(len(p.near)))
+		p.los = append(p.los, uint64(at/int64(space.Line))<<indexBits|uint64(len(p.near)))
 		p.near = append(p.near, j)
 	}
 }

@@ -6,15 +6,15 @@ package arena
 //
 // Who is given an address waits for those that had it, and in the lowest packing these have
 // only just ended. Where there is more memory than what is live, that wait need not be.
-func Ring(blocks []Block, limit int64) (Packing, bool) {
-	if !countable(blocks) {
+func (a Arena) Ring(blocks []Block, limit int64) (Packing, bool) {
+	if !a.countable(blocks) {
 		return Packing{}, false
 	}
-	base := packFixed(blocks)
+	base := a.packFixed(blocks)
 	events := timeline(blocks)
-	load, _ := measure(blocks, events)
+	load, _ := a.measure(blocks, events)
 	p := Packing{Offsets: make([]int64, len(blocks)), Load: base + load, Rule: "ring"}
-	limit &^= Align - 1
+	limit = a.Down(limit)
 	if p.Load > limit {
 		return p, false
 	}
@@ -24,7 +24,7 @@ func Ring(blocks []Block, limit int64) (Packing, bool) {
 	}
 	at := base
 	for _, e := range events {
-		size := roundUp(blocks[e.block].Bytes)
+		size := a.Up(blocks[e.block].Bytes)
 		switch {
 		case size == 0:
 			continue
@@ -38,7 +38,7 @@ func Ring(blocks []Block, limit int64) (Packing, bool) {
 		}
 		p.Offsets[e.block], at = off, off+size
 	}
-	placeFixed(blocks, p.Offsets)
-	p.Peak = peak(blocks, p.Offsets)
+	a.placeFixed(blocks, p.Offsets)
+	p.Peak = a.peak(blocks, p.Offsets)
 	return p, true
 }

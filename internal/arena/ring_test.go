@@ -17,20 +17,20 @@ func TestRing(t *testing.T) {
 		for i := range bs {
 			bs[i].Bytes -= min(bs[i].Bytes, rapid.Int64Range(0, 200).Draw(t, "less"))
 		}
-		load := Pack(bs).Load
+		load := line.Pack(bs).Load
 		limit := rapid.Int64Range(load, 4*load).Draw(t, "limit")
-		if p, ok := Ring(bs, limit); ok {
+		if p, ok := line.Ring(bs, limit); ok {
 			found++
 			check(t, bs, p.Offsets, p.Peak)
 			if p.Peak > limit || p.Load != load {
 				t.Fatalf("peak %d and load %d of %d within %d", p.Peak, p.Load, load, limit)
 			}
 		}
-		if _, ok := Ring(bs, load-1); ok && load > 0 {
+		if _, ok := line.Ring(bs, load-1); ok && load > 0 {
 			t.Fatalf("a ring of %d with a load of %d", load-1, load)
 		}
 		all := apart(bs)
-		p, ok := Ring(bs, all)
+		p, ok := line.Ring(bs, all)
 		if !ok {
 			t.Fatalf("no ring of %d, which all have together", all)
 		}
@@ -48,7 +48,7 @@ func TestRing(t *testing.T) {
 func apart(bs []Block) int64 {
 	var sum int64
 	for _, b := range bs {
-		sum += roundUp(b.Bytes)
+		sum += line.Up(b.Bytes)
 	}
 	return sum
 }
@@ -61,7 +61,7 @@ func TestRingGoesRound(t *testing.T) {
 		{From: 3, To: 3, Bytes: 64}, {From: 4, To: 4, Bytes: 128}, {From: 5, To: 5, Bytes: 64},
 	}
 	want := []int64{0, 64, 128, 192, 0, 192}
-	if p, ok := Ring(bs, 256); !ok || !slices.Equal(p.Offsets, want) {
+	if p, ok := line.Ring(bs, 256); !ok || !slices.Equal(p.Offsets, want) {
 		t.Errorf("offsets %v, %v; want %v", p.Offsets, ok, want)
 	}
 }

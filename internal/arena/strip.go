@@ -10,8 +10,9 @@ import (
 // A section begins at the first start of a block after an end of one; two blocks meet if
 // and only if they share a section, and all blocks of a section meet.
 type strip struct {
+	arena    Arena
 	ids      []int   // by block: its index among the caller's
-	size     []int64 // by block, in bytes, a multiple of Align
+	size     []int64 // by block, in bytes, a multiple of its alignment
 	from, to []int32 // by block: its first and last section
 	starts   []int32 // by section, and one more: the first block that starts there or later
 	head     []int32 // by block, and one more: where its list begins in before; or no lists
@@ -20,15 +21,15 @@ type strip struct {
 }
 
 // newStrip prepares blocks of which so many pairs meet.
-func newStrip(blocks []Block, pairs int64) *strip {
-	s := sectioned(blocks)
+func (a Arena) newStrip(blocks []Block, pairs int64) *strip {
+	s := a.sectioned(blocks)
 	s.list(pairs)
 	return s
 }
 
 // sectioned prepares blocks, but for the lists of what meets and the load.
-func sectioned(blocks []Block) *strip {
-	s := &strip{}
+func (a Arena) sectioned(blocks []Block) *strip {
+	s := &strip{arena: a}
 	for i, b := range blocks {
 		if !b.Fixed && b.Bytes > 0 {
 			s.ids = append(s.ids, i)
@@ -43,7 +44,7 @@ func sectioned(blocks []Block) *strip {
 	}
 	slices.Sort(ends)
 	for k, i := range s.ids {
-		s.size = append(s.size, roundUp(blocks[i].Bytes))
+		s.size = append(s.size, a.Up(blocks[i].Bytes))
 		ended, _ := slices.BinarySearch(ends, blocks[i].From)
 		if len(times) == 0 || ended > 0 && ends[ended-1] >= times[len(times)-1] {
 			times = append(times, blocks[i].From)

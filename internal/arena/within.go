@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// PackWithin is [Pack], but where that does not keep to a limit in bytes it goes on, to
+// PackWithin is [Arena.Pack], but where that does not keep to a limit in bytes it goes on, to
 // the first packing whose peak does, or else for the effort given, and returns the best
 // that it has found. Effort is how many pairs of blocks may be looked at beyond what
 // Pack looks at, some ten million a second. The result depends on nothing else, and is
 // never worse than Pack's.
-func PackWithin(blocks []Block, limit, effort int64) Packing {
-	best := Pack(blocks)
-	if best.Peak <= limit || best.Peak <= best.Load-Align+1 {
+func (a Arena) PackWithin(blocks []Block, limit, effort int64) Packing {
+	best := a.Pack(blocks)
+	if best.Peak <= limit || best.Peak <= a.Less(best.Load) {
 		return best
 	}
-	_, pairs := measure(blocks, timeline(blocks))
-	if pairs > effort || !searchable(blocks, pairs) {
+	_, pairs := a.measure(blocks, timeline(blocks))
+	if pairs > effort || !a.searchable(blocks, pairs) {
 		return best
 	}
-	base := packFixed(blocks)
-	s := newStrip(blocks, pairs)
-	h := &hunt{strip: s, limit: max((limit-base)&^(Align-1), s.load), effort: effort}
+	base := a.packFixed(blocks)
+	s := a.newStrip(blocks, pairs)
+	h := &hunt{strip: s, limit: max(a.Down(limit-base), s.load), effort: effort}
 	h.start(best.Offsets, base)
 	if h.search(finest); h.rule != "" {
 		offsets := slices.Clone(best.Offsets)
 		for k, i := range s.ids {
 			offsets[i] = base + h.at[k]
 		}
-		if p := peak(blocks, offsets); p < best.Peak {
+		if p := a.peak(blocks, offsets); p < best.Peak {
 			best.Offsets, best.Peak, best.Rule = offsets, p, h.rule
 		}
 	}
@@ -122,8 +122,8 @@ func (h *hunt) coarse(grain int64) (tried, fit bool) {
 	if grain < coarsest || len(large) == 0 || len(small) < len(large)/4 {
 		return false, false
 	}
-	_, pairs := measure(blocks, timeline(blocks))
-	sub := &hunt{strip: newStrip(blocks, pairs), limit: h.limit, effort: h.effort / 4 * 3}
+	_, pairs := h.arena.measure(blocks, timeline(blocks))
+	sub := &hunt{strip: h.arena.newStrip(blocks, pairs), limit: h.limit, effort: h.effort / 4 * 3}
 	sub.start(packedBySize(sub.strip), 0)
 	h.effort -= sub.effort
 	for look := func() { sub.search(grain / 8) }; ; look = sub.evictions {
@@ -210,7 +210,7 @@ func (h *hunt) halfway(limit int64) int64 {
 	if h.top-limit < h.load/128 {
 		return limit
 	}
-	return (limit + (h.top-limit)/2) &^ (Align - 1)
+	return h.arena.Down(limit + (h.top-limit)/2)
 }
 
 // buildable is how many blocks are built from the ground up.

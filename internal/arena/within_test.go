@@ -10,9 +10,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/plan/space"
 )
 
-// rectangle is a range of times and of lines of Align bytes, ends not included.
+// rectangle is a range of times and of lines of [space.Line] bytes, ends not included.
 type rectangle struct {
 	from, to int
 	lo, hi   int64
@@ -37,7 +38,7 @@ func cutStrip(rng *rand.Rand, n, times int, lines int64) []Block {
 	blocks := make([]Block, len(all))
 	for i, j := range rng.Perm(len(all)) {
 		r := all[j]
-		blocks[i] = Block{From: r.from, To: r.to - 1, Bytes: Align * (r.hi - r.lo)}
+		blocks[i] = Block{From: r.from, To: r.to - 1, Bytes: int64(space.Line) * (r.hi - r.lo)}
 	}
 	return blocks
 }
@@ -71,12 +72,12 @@ func cutOnce(rng *rand.Rand, r rectangle) []rectangle {
 func TestWithin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bs := blocks(t)
-		p := Pack(bs)
+		p := line.Pack(bs)
 		limit := rapid.Int64Range(-1, 2*p.Peak).Draw(t, "limit")
 		effort := rapid.Int64Range(-1, 1<<14).Draw(t, "effort")
-		w := PackWithin(bs, limit, effort)
+		w := line.PackWithin(bs, limit, effort)
 		check(t, bs, w.Offsets, w.Peak)
-		switch again := PackWithin(slices.Clone(bs), limit, effort); {
+		switch again := line.PackWithin(slices.Clone(bs), limit, effort); {
 		case w.Peak > p.Peak || w.Load != p.Load:
 			t.Fatalf("peak %d, load %d, but Pack's are %d, %d", w.Peak, w.Load, p.Peak, p.Load)
 		case p.Peak <= limit && fmt.Sprint(p) != fmt.Sprint(w):
@@ -99,9 +100,9 @@ func TestWithinIsOptimal(t *testing.T) {
 	for round := range longtest.Count(1, 20) {
 		longtest.Check(t, round, func(t *rapid.T) {
 			bs := few(t)
-			p, best := PackWithin(bs, 0, 20_000), optimum(bs)
+			p, best := line.PackWithin(bs, 0, 20_000), optimum(bs)
 			check(t, bs, p.Offsets, p.Peak)
-			if roundUp(p.Peak) < best {
+			if line.Up(p.Peak) < best {
 				t.Fatalf("peak %d by %s, the optimum is %d", p.Peak, p.Rule, best)
 			}
 			sets++
@@ -123,9 +124,9 @@ func TestFullStrips(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		n := 100 + rng.IntN(400)
 		bs := cutStrip(rng, n, n/2, 4096)
-		p := PackWithin(bs, 4096*Align, 20_000_000)
-		if p.Load != 4096*Align {
-			t.Fatalf("load %d of a full strip of %d", p.Load, 4096*Align)
+		p := line.PackWithin(bs, 4096*int64(space.Line), 20_000_000)
+		if p.Load != 4096*int64(space.Line) {
+			t.Fatalf("load %d of a full strip of %d", p.Load, 4096*int64(space.Line))
 		}
 		if p.Peak*100 > p.Load*118 {
 			t.Errorf("%d blocks: peak is %.3f of the load by %s", len(bs),
@@ -139,11 +140,12 @@ func TestNotSearchable(t *testing.T) {
 	bs := []Block{{0, 9, 1 << 60, false}, {0, 1, 64, false}, {1, 9, 64, false},
 		{3, 9, 1 << 60, false}}
 	for _, limit := range []int64{math.MinInt64, 0, math.MaxInt64} {
-		if a, b := Pack(bs), PackWithin(bs, limit, 1<<20); fmt.Sprint(a) != fmt.Sprint(b) {
+		a, b := line.Pack(bs), line.PackWithin(bs, limit, 1<<20)
+		if fmt.Sprint(a) != fmt.Sprint(b) {
 			t.Errorf("%+v, and %+v within %d", a, b, limit)
 		}
 	}
-	if p := PackWithin(nil, 0, 9); p.Peak != 0 || p.Load != 0 {
+	if p := line.PackWithin(nil, 0, 9); p.Peak != 0 || p.Load != 0 {
 		t.Errorf("nothing: %+v", p)
 	}
 }
@@ -152,8 +154,8 @@ func TestNotSearchable(t *testing.T) {
 func TestStripKnowsWhatMeets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bs := slices.DeleteFunc(blocks(t), func(b Block) bool { return b.Fixed })
-		_, pairs := measure(bs, timeline(bs))
-		s := newStrip(bs, pairs)
+		_, pairs := line.measure(bs, timeline(bs))
+		s := line.newStrip(bs, pairs)
 		if int64(len(s.before)) != pairs || s.load != plainLoad(bs) {
 			t.Fatalf("%d pairs, load %d, want %d, %d", len(s.before), s.load, pairs, plainLoad(bs))
 		}
@@ -180,7 +182,7 @@ func BenchmarkFullStrip(b *testing.B) {
 		bs := cutStrip(rand.New(rand.NewPCG(7, 7)), n, n/2, 1<<16)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				p := PackWithin(bs, 1<<16*Align, 20_000_000)
+				p := line.PackWithin(bs, 1<<16*int64(space.Line), 20_000_000)
 				b.ReportMetric(float64(p.Peak)/float64(p.Load), "peak/load")
 			}
 		})

@@ -213,7 +213,7 @@ func (m mutant) settle() {
 					Fixed: s.Fixed})
 			}
 		}
-		packing := arena.Pack(blocks)
+		packing := arena.Of(space.Line).Pack(blocks)
 		for k, i := range ids {
 			m.Slots[i].Off = packing.Offsets[k]
 		}

@@ -161,15 +161,15 @@ func (b *facts) missing(before, n *graph.Node) int64 {
 func (b *facts) operands(n *graph.Node, have map[held]bool) int64 {
 	var total int64
 	for _, operand := range n.In {
-		root, off := operand.Resolve()
+		root, _ := operand.Resolve()
 		h, bytes := held{value: root}, root.Type().Bytes()
 		if b.staged(root.Node) {
-			bytes = operand.Type().Bytes()
-			h.off, h.size = off, bytes
+			_, h.off, h.size = operand.Staged()
+			bytes = h.size
 		}
 		if (moves(root.Node) || b.staged(root.Node)) && !have[h] {
 			have[h] = true
-			total += (bytes + 63) / 64 * 64
+			total += b.p.Graph.Align().Up(bytes)
 		}
 	}
 	return total

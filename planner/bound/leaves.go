@@ -30,10 +30,10 @@ func (b *facts) variables(index []int32) {
 	}
 	for at, n := range b.seq {
 		for _, operand := range n.In {
-			root, off := operand.Resolve()
+			root, off, size := operand.Staged()
 			if b.staged(root.Node) {
 				b.units = append(b.units, unit{leaf: root.Node.ID, begin: off,
-					end: off + operand.Type().Bytes(), group: groupOf(root.Node),
+					end: off + size, group: groupOf(root.Node),
 					uses: []int32{int32(at)}})
 			}
 		}

@@ -267,7 +267,7 @@ func (s *solver) scheduled(ctx context.Context, x *problem, d *search.Decision, 
 	if err != nil {
 		return nil, err
 	}
-	k := lower.Of(filled.Schedule)
+	k := lower.Of(&filled)
 	k.Pack(o.Budgets(), o.packing())
 	return &Drawn{Candidate: at(o, Tuning{}), program: &filled, sketch: k, decision: d,
 		order:   x.order,

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/order"
@@ -148,10 +147,10 @@ func (s *Search) beside(homes []bool) lower.Need {
 			leaf := x.Kind == graph.KindVariable || x.Kind == graph.KindConstant
 			if leaf && (homes == nil || !homes[x.ID]) ||
 				x.Kind == graph.KindInput && j.sketches.program.Live[x.ID] {
-				host += lower.Rounded(x.Out[0].Bytes())
+				host += s.Graph.Align().Up(x.Out[0].Bytes())
 			}
 		}
-		n[space.Host] = max(n[space.Host], host-arena.Align+1)
+		n[space.Host] = max(n[space.Host], s.Graph.Align().Less(host))
 		n[space.Device] = max(n[space.Device], j.touchedBeside(homes))
 	}
 	return n

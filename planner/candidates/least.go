@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
@@ -331,7 +330,7 @@ func touched(p *program.Program) int64 {
 			most = max(most, a.Least(graph.NodeID(id)))
 		}
 	}
-	return max(0, most-arena.Align+1)
+	return p.Graph.Align().Less(most)
 }
 
 // Floor is what the plans of all targets need of the device at least.

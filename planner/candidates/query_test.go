@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/outlook"
@@ -128,9 +129,10 @@ func TestAnswersAreOfTheirQuestions(t *testing.T) {
 	schedule := &program.Schedule{Events: make([]program.Event, 2), Stays: []program.Stay{
 		{Space: space.Host, Bytes: 64, To: 1, Over: program.NoStay},
 		{Space: space.Host, Bytes: 64, Over: program.NoStay}}}
+	made := &program.Program{Graph: graph.New(), Schedule: schedule}
 	ask := func(j *targetSearch, of space.ID, host int64) int64 {
 		w := Candidate{}
-		j.sketches.drawn = &Drawn{Candidate: w, sketch: lower.Of(schedule)}
+		j.sketches.drawn = &Drawn{Candidate: w, sketch: lower.Of(made)}
 		limits := lower.Need{math.MaxInt64, host, math.MaxInt64}
 		n, err := j.answer(context.Background(), w, query{of: of, limits: limits})
 		if err != nil {

@@ -155,7 +155,7 @@ func sketched(ctx context.Context, p *program.Program, last []program.Pass,
 	if _, err := program.Run(ctx, p, last); err != nil {
 		return nil, err
 	}
-	return lower.Of(p.Schedule), nil
+	return lower.Of(p), nil
 }
 
 // sharing are the passes for what workers exchange, if there may be something.

@@ -19,7 +19,7 @@ const Draft = Effort / 40
 // has. It is the sketch with these addresses, or nil if they are no lower than its own.
 func (k *Sketch) Press(limit, effort int64) *Sketch {
 	c := k.Clone()
-	c.Need[space.Device] = packSpace(c.slots, space.Device, limit, effort)
+	c.Need[space.Device] = c.packSpace(space.Device, limit, effort)
 	if c.Need[space.Device] < k.Need[space.Device] {
 		return c
 	}
@@ -43,7 +43,7 @@ func (k *Sketch) Ring(budgets Need, room int64) bool {
 			limit = load * room
 		}
 		ids, blocks := blocksOf(k.slots, space.ID(id))
-		packing, ok := arena.Ring(blocks, limit)
+		packing, ok := arena.Of(k.align).Ring(blocks, limit)
 		if !ok {
 			return false
 		}
@@ -65,7 +65,7 @@ func (k *Sketch) Lift(id space.ID, bytes, limit int64) bool {
 		if s.Space != id || s.Fixed || s.Bytes == 0 || s.Bytes > bytes {
 			continue
 		}
-		at := Rounded(bytes - s.Bytes)
+		at := k.align.Up(bytes - s.Bytes)
 		if end := at + s.Bytes; end <= limit && k.free(i, at) {
 			s.Off, k.Need[id] = at, end
 			return true
@@ -89,7 +89,7 @@ func LiftTop(plans []*Sketch, id space.ID, bytes, limit int64) bool {
 		if n > 0 && (s.Off != first.Off || s.Bytes != first.Bytes) {
 			return false
 		}
-		at := Rounded(bytes - s.Bytes)
+		at := k.align.Up(bytes - s.Bytes)
 		end = at + s.Bytes
 		if s.Bytes > bytes || end > limit || at < s.Off || !k.above(id, at, top) {
 			return false
@@ -140,6 +140,3 @@ func (k *Sketch) free(i int, at int64) bool {
 	}
 	return true
 }
-
-// Rounded is how many bytes of a space so many take.
-func Rounded(bytes int64) int64 { return (bytes + arena.Align - 1) &^ (arena.Align - 1) }

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gomem/gomem/internal/arena"
+	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
@@ -41,17 +41,17 @@ func TestAddressesKeepToLimits(t *testing.T) {
 			}
 		}
 		to := k.Need[space.Device] + rapid.Int64Range(1, 1000).Draw(t, "more")
-		if k.Lift(space.Device, to, to+arena.Align) {
+		if k.Lift(space.Device, to, to+int64(space.Line)) {
 			if verified("lifted", k); k.Need[space.Device] < to ||
-				k.Need[space.Device] >= to+arena.Align {
+				k.Need[space.Device] >= to+int64(space.Line) {
 				t.Fatalf("what is lifted to %d bytes ends at %d", to, k.Need[space.Device])
 			}
 		}
 		shared := []*Sketch{k.Clone(), k.Clone()}
-		if to += 1000; LiftTop(shared, space.Device, to, to+arena.Align) {
+		if to += 1000; LiftTop(shared, space.Device, to, to+int64(space.Line)) {
 			for _, k := range shared {
 				if verified("lifted with its variables", k); k.Need[space.Device] < to ||
-					k.Need[space.Device] >= to+arena.Align {
+					k.Need[space.Device] >= to+int64(space.Line) {
 					t.Fatalf("what is lifted to %d bytes ends at %d", to, k.Need[space.Device])
 				}
 			}
@@ -64,7 +64,7 @@ func TestAddressesKeepToLimits(t *testing.T) {
 // nothing moves if they cannot be.
 func TestLiftTop(t *testing.T) {
 	sketch := func(slots ...plan.Slot) *Sketch {
-		k := &Sketch{slots: slots}
+		k := &Sketch{slots: slots, align: space.Line}
 		k.Need[space.Disk] = 300
 		return k
 	}
@@ -109,7 +109,7 @@ func TestNothingThatCannotBeCounted(t *testing.T) {
 		s.Stays = append(s.Stays, program.Stay{Space: space.Host, Over: program.NoStay,
 			Bytes: math.MaxInt64/2 + 1})
 	}
-	k := Of(s)
+	k := Of(&program.Program{Graph: graph.New(), Schedule: s})
 	if k.Load[space.Host] != math.MaxInt64 || k.Apart(space.Host) != math.MaxInt64 {
 		t.Errorf("it comes to %d at once and %d side by side", k.Load[space.Host],
 			k.Apart(space.Host))

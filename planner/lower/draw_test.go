@@ -84,7 +84,7 @@ func sketched(t rapid.TB, p *program.Program, o schedule.Options) *Sketch {
 	if _, err := program.Run(context.Background(), p, passes); err != nil {
 		t.Fatal(err)
 	}
-	return Of(p.Schedule)
+	return Of(p)
 }
 
 // written is the plan of a program, without waits.

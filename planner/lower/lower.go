@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
@@ -26,7 +25,7 @@ func (k *Sketch) Plan(p *program.Program, title string, budgets Need) *plan.Plan
 		Digest: p.Graph.Digest(),
 		Parts:  s.Parts,
 		Window: s.Window, Gathers: s.Gathers,
-		Spaces: spaces(s, budgets),
+		Spaces: k.spaces(s, budgets),
 		Slots:  k.slots,
 		Steps:  make([]plan.Step, len(s.Events)),
 	}}
@@ -50,7 +49,7 @@ func (k *Sketch) Plan(p *program.Program, title string, budgets Need) *plan.Plan
 }
 
 // spaces are the memories that a schedule uses: a disk only if something is there.
-func spaces(s *program.Schedule, budgets Need) []plan.Space {
+func (k *Sketch) spaces(s *program.Schedule, budgets Need) []plan.Space {
 	used := budgets[:space.Disk]
 	if slices.ContainsFunc(s.Stays, func(y program.Stay) bool { return y.Space == space.Disk }) {
 		used = budgets[:]
@@ -58,7 +57,7 @@ func spaces(s *program.Schedule, budgets Need) []plan.Space {
 	var list []plan.Space
 	for id, budget := range used {
 		list = append(list, plan.Space{Name: space.ID(id).String(), Budget: budget,
-			Align: arena.Align})
+			Align: int64(k.align)})
 	}
 	return list
 }

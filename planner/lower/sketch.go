@@ -16,6 +16,7 @@ import (
 // for an address.
 type Sketch struct {
 	schedule *program.Schedule
+	align    space.Align
 	of       []plan.SlotID // by stay
 	slots    []plan.Slot   // without names and types
 	Load     Need          // what any packing needs at least
@@ -23,10 +24,11 @@ type Sketch struct {
 	packed   bool
 }
 
-// Of makes the slots of a schedule. A stay has bytes of its own or takes over
+// Of makes the slots of a program's schedule. A stay has bytes of its own or takes over
 // those of an earlier one.
-func Of(s *program.Schedule) *Sketch {
-	k := &Sketch{schedule: s, of: make([]plan.SlotID, len(s.Stays)),
+func Of(p *program.Program) *Sketch {
+	s := p.Schedule
+	k := &Sketch{schedule: s, align: p.Graph.Align(), of: make([]plan.SlotID, len(s.Stays)),
 		slots: make([]plan.Slot, 0, len(s.Stays))}
 	for i := range s.Stays {
 		y := &s.Stays[i]
@@ -64,7 +66,7 @@ func (k *Sketch) Copied() int64 {
 // but the highest one's. It is more than there is if it cannot be counted.
 func (k *Sketch) atOnce(id space.ID) int64 {
 	change := make([]int64, len(k.schedule.Events)+1)
-	fixed, room := int64(0), int64(math.MaxInt64)&^(arena.Align-1)
+	fixed, room := int64(0), k.align.Down(math.MaxInt64)
 	for i := range k.slots {
 		s := &k.slots[i]
 		if s.Space != id {
@@ -73,7 +75,7 @@ func (k *Sketch) atOnce(id space.ID) int64 {
 		if s.Bytes > room {
 			return math.MaxInt64
 		}
-		bytes := (s.Bytes + arena.Align - 1) &^ (arena.Align - 1)
+		bytes := k.align.Up(s.Bytes)
 		if room -= bytes; s.Fixed {
 			fixed += bytes
 			continue
@@ -86,7 +88,7 @@ func (k *Sketch) atOnce(id space.ID) int64 {
 		now += c
 		most = max(most, now)
 	}
-	return max(0, fixed+most-arena.Align+1)
+	return k.align.Less(fixed + most)
 }
 
 // Apart is what the slots of a space take side by side, which no packing needs more than. It
@@ -95,10 +97,10 @@ func (k *Sketch) Apart(id space.ID) int64 {
 	var sum int64
 	for i := range k.slots {
 		if s := &k.slots[i]; s.Space == id {
-			if s.Bytes > math.MaxInt64-arena.Align-sum {
+			if s.Bytes > math.MaxInt64-int64(k.align)-sum {
 				return math.MaxInt64
 			}
-			sum += Rounded(s.Bytes)
+			sum += k.align.Up(s.Bytes)
 		}
 	}
 	return sum
@@ -110,7 +112,7 @@ func (k *Sketch) Pack(budgets Need, effort int64) {
 	var spaces sync.WaitGroup
 	for id := range k.Need {
 		spaces.Go(func() {
-			k.Need[id] = packSpace(k.slots, space.ID(id), budgets[id], effort)
+			k.Need[id] = k.packSpace(space.ID(id), budgets[id], effort)
 		})
 	}
 	spaces.Wait()
@@ -119,20 +121,20 @@ func (k *Sketch) Pack(budgets Need, effort int64) {
 
 // Lowest is the peak of a space that nobody gives a budget, in bytes. It is the space's if the
 // sketch is packed without effort, and all that one need know of a space to say so.
-func (k *Sketch) Lowest(id space.ID) int64 { return packSpace(k.slots, id, 0, 0) }
+func (k *Sketch) Lowest(id space.ID) int64 { return k.packSpace(id, 0, 0) }
 
 // packSpace fixes the addresses of a space and returns its peak. Where a schedule fills
 // its budget it is worth looking for a packing that keeps to it.
-func packSpace(slots []plan.Slot, id space.ID, budget, effort int64) int64 {
-	ids, blocks := blocksOf(slots, id)
+func (k *Sketch) packSpace(id space.ID, budget, effort int64) int64 {
+	ids, blocks := blocksOf(k.slots, id)
 	var packing arena.Packing
 	if effort == 0 {
-		packing = arena.Pack(blocks)
+		packing = arena.Of(k.align).Pack(blocks)
 	} else {
-		packing = arena.PackWithin(blocks, budget, effort)
+		packing = arena.Of(k.align).PackWithin(blocks, budget, effort)
 	}
 	for n, i := range ids {
-		slots[i].Off = packing.Offsets[n]
+		k.slots[i].Off = packing.Offsets[n]
 	}
 	return packing.Peak
 }

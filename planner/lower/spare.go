@@ -28,8 +28,8 @@ func (k *Sketch) lack(budget int64) []int64 {
 	change := make([]int64, len(k.schedule.Events)+1)
 	for i := range k.slots {
 		if s := &k.slots[i]; s.Space == space.Device && !s.Fixed && s.Off+s.Bytes > budget {
-			change[s.From] += Rounded(s.Bytes)
-			change[s.To+1] -= Rounded(s.Bytes)
+			change[s.From] += k.align.Up(s.Bytes)
+			change[s.To+1] -= k.align.Up(s.Bytes)
 		}
 	}
 	lack := change[:len(change)-1]

@@ -23,7 +23,7 @@ func TestSpare(t *testing.T) {
 		}
 		s.Events = append(s.Events, e)
 	}
-	k := &Sketch{schedule: s, slots: []plan.Slot{
+	k := &Sketch{schedule: s, align: space.Line, slots: []plan.Slot{
 		{Space: space.Device, Off: 0, Bytes: 1024, From: 0, To: 6, Fixed: true},
 		{Space: space.Device, Off: 896, Bytes: 128, From: 0, To: 6},
 		{Space: space.Device, Off: 960, Bytes: 100, From: 2, To: 4},

@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan"
 	"github.com/gomem/gomem/plan/space"
 )
@@ -23,7 +22,7 @@ func drawPlan(t *rapid.T) *plan.Plan {
 		from := rapid.IntRange(0, steps-1).Draw(t, "from")
 		s := plan.Slot{From: from, To: rapid.IntRange(from, min(steps-1, from+8)).Draw(t, "to"),
 			Space: space.ID(rapid.IntRange(0, 1).Draw(t, "space")),
-			Bytes: arena.Align * rapid.Int64Range(1, 4).Draw(t, "lines"),
+			Bytes: int64(space.Line) * rapid.Int64Range(1, 4).Draw(t, "lines"),
 			Fixed: rapid.IntRange(0, 5).Draw(t, "fixed") == 0}
 		if s.Fixed {
 			s.From, s.To = 0, steps-1
@@ -47,8 +46,9 @@ func drawPlan(t *rapid.T) *plan.Plan {
 		p.Steps = append(p.Steps, plan.Step{Part: part, Do: do,
 			Stream: plan.StreamID(rapid.IntRange(0, len(p.Streams)-1).Draw(t, "stream"))})
 	}
+	k := &Sketch{slots: p.Slots, align: space.Line}
 	for id := range p.Spaces {
-		p.Spaces[id].Bytes = packSpace(p.Slots, space.ID(id), 0, 0)
+		p.Spaces[id].Bytes = k.packSpace(space.ID(id), 0, 0)
 	}
 	return p
 }
@@ -157,7 +157,7 @@ func TestPreviousOwners(t *testing.T) {
 		for _, id := range order {
 			s := p.Slots[id]
 			var want []plan.SlotID
-			for at := s.Off; at < s.Off+s.Bytes; at += arena.Align {
+			for at := s.Off; at < s.Off+s.Bytes; at += int64(space.Line) {
 				old, ok := owner[line{s.Space, at}]
 				if ok && !slices.Contains(want, old) {
 					want = append(want, old)

@@ -36,6 +36,8 @@ type Computing struct {
 	// Scratch is the bytes of workspace that executing a node takes, wherever a plan has
 	// it executed.
 	Scratch func(n *graph.Node) int64
+	// Align is what values' addresses are to be multiples of; 0 is as the host has them.
+	Align space.Align
 }
 
 // Signature says all of a node that its time depends on, save for what its operands

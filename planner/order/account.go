@@ -9,11 +9,6 @@ import (
 	"github.com/gomem/gomem/planner/program"
 )
 
-// align is what sizes of slots are rounded up to, in bytes: a cache line.
-const align = 64
-
-func rounded(bytes int64) int64 { return (bytes + align - 1) / align * align }
-
 // Account is what the nodes of a program take of the device, in bytes of slots. It
 // depends on what lives and on Place, not on the order.
 type Account struct {
@@ -52,7 +47,7 @@ func NewAccount(p *program.Program) *Account {
 		switch onDevice := b.onDevice(node); {
 		case node.Kind == graph.KindVariable || node.Kind == graph.KindConstant:
 			if onDevice { // all of the graph, so that its plans agree on addresses
-				a.Fixed += rounded(node.Out[0].Bytes())
+				a.Fixed += b.rounded(node.Out[0].Bytes())
 			}
 		case p.Live[node.ID] && node.Executes() && onDevice:
 			b.runs(node)
@@ -97,6 +92,9 @@ type part struct {
 	off, size int64
 }
 
+// rounded is what so many bytes take of the device.
+func (b *builder) rounded(bytes int64) int64 { return b.p.Graph.Align().Up(bytes) }
+
 func (b *builder) onDevice(n *graph.Node) bool {
 	if b.hosted != nil && b.hosted[n.ID] {
 		return false
@@ -109,14 +107,14 @@ func (b *builder) runs(n *graph.Node) {
 	id := n.ID
 	b.Runs[id] = true
 	for i, t := range n.Out {
-		bytes := rounded(t.Bytes())
+		bytes := b.rounded(t.Bytes())
 		b.Bytes[b.p.ValueIndex(n.Value(i))] = bytes
 		b.Makes[id] += bytes
 	}
 	for _, operand := range n.In {
 		b.operand(id, operand)
 	}
-	b.Scratch[id], b.Staged[id] = rounded(n.Cost().Scratch), b.staged()
+	b.Scratch[id], b.Staged[id] = b.rounded(n.Cost().Scratch), b.staged()
 	b.Over[id] = b.over(n)
 	for _, v := range b.Reads[id] {
 		b.times[v] = 0
@@ -127,19 +125,20 @@ func (b *builder) runs(n *graph.Node) {
 // operand notes what an operand takes. Variables and constants have no time of their
 // own on the device: they are there throughout, or staged.
 func (b *builder) operand(id graph.NodeID, operand graph.Value) {
-	root, off := operand.Resolve()
+	root, _ := operand.Resolve()
 	v, bytes := int32(b.p.ValueIndex(root)), root.Type().Bytes()
 	switch root.Node.Kind {
 	case graph.KindVariable, graph.KindConstant:
 		if !b.onDevice(root.Node) {
-			b.parts = append(b.parts, part{v, bytes, off, operand.Type().Bytes()})
+			_, off, size := operand.Staged()
+			b.parts = append(b.parts, part{v, bytes, off, size})
 		}
 		return
 	case graph.KindInput:
-		b.Input[v], b.Bytes[v] = true, rounded(bytes)
+		b.Input[v], b.Bytes[v] = true, b.rounded(bytes)
 	default:
 		if !b.onDevice(root.Node) {
-			b.Input[v], b.Bytes[v] = true, rounded(bytes)
+			b.Input[v], b.Bytes[v] = true, b.rounded(bytes)
 		}
 	}
 	if b.times[v]++; b.times[v] == 1 {
@@ -158,9 +157,9 @@ func (b *builder) staged() int64 {
 	b.parts = slices.Compact(b.parts)
 	var total, leaf int64
 	for i, s := range b.parts {
-		leaf += rounded(s.size)
+		leaf += b.rounded(s.size)
 		if i+1 == len(b.parts) || b.parts[i+1].leaf != s.leaf {
-			total += min(leaf, rounded(s.whole))
+			total += min(leaf, b.rounded(s.whole))
 			leaf = 0
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/lower"
 	"github.com/gomem/gomem/planner/machine"
@@ -110,7 +109,7 @@ func (f *forecaster) execute(n *graph.Node, pos, reach int32) {
 	f.dev = max(f.dev, start) + f.took(space.Compute, f.Node(space.Device, n.ID))
 	for i, t := range n.Out {
 		s := &f.stays[f.ValueIndex(n.Value(i))]
-		s.bytes, s.from, s.until = lower.Rounded(t.Bytes()), pos, pos
+		s.bytes, s.from, s.until = f.Graph.Align().Up(t.Bytes()), pos, pos
 		if s.wanted {
 			f.out = max(f.out, f.dev) + f.copied(space.CopyOut, t.Bytes())
 			s.there = f.out
@@ -122,9 +121,9 @@ func (f *forecaster) execute(n *graph.Node, pos, reach int32) {
 
 // beside counts the workspace of an operation, and not a result that may take over bytes.
 func (f *forecaster) beside(n *graph.Node, pos int32) {
-	bytes := lower.Rounded(n.Cost().Scratch)
+	bytes := f.Graph.Align().Up(n.Cost().Scratch)
 	if o, ok := n.Op.(graph.InPlacer); ok && len(o.InPlace(n.InTypes(), n.Out)) > 0 {
-		bytes -= lower.Rounded(n.Out[0].Bytes())
+		bytes -= f.Graph.Align().Up(n.Out[0].Bytes())
 	}
 	f.load[pos] += bytes
 	f.load[pos+1] -= bytes
@@ -166,11 +165,12 @@ const inFlight = 2
 // operand notes an operand of an operation on the device, and is when it can be there by
 // its copy to the host. A copy to the device is not issued before a time.
 func (f *forecaster) operand(v graph.Value, pos int32, issued time.Duration) time.Duration {
-	root, off := v.Resolve()
+	root, _ := v.Resolve()
 	i := f.ValueIndex(root)
 	if k := root.Node.Kind; k == graph.KindVariable || k == graph.KindConstant {
 		if f.Place[root.Node.ID] == space.Host {
-			f.stage(piece{root, off, v.Type().Bytes()}, pos, issued)
+			_, off, size := v.Staged()
+			f.stage(piece{root, off, size}, pos, issued)
 		}
 		return 0
 	}
@@ -190,7 +190,7 @@ func (f *forecaster) operand(v graph.Value, pos int32, issued time.Duration) tim
 		return 0 // it has no bytes
 	}
 	f.hold(s)
-	s.bytes, s.from, s.until = lower.Rounded(root.Type().Bytes()), pos, pos
+	s.bytes, s.from, s.until = f.Graph.Align().Up(root.Type().Bytes()), pos, pos
 	took := f.copied(space.CopyIn, root.Type().Bytes())
 	f.in = max(f.in, issued) + took
 	if s.there == 0 {
@@ -216,8 +216,8 @@ func (f *forecaster) stage(read piece, pos int32, issued time.Duration) {
 	if before == pos+1 {
 		return
 	}
-	f.load[pos] += lower.Rounded(read.size)
-	f.load[pos+1] -= lower.Rounded(read.size)
+	f.load[pos] += f.Graph.Align().Up(read.size)
+	f.load[pos+1] -= f.Graph.Align().Up(read.size)
 	if before == 0 || f.Part[f.Order[pos]]-f.Part[f.Order[before-1]] > f.share {
 		f.in = max(f.in, issued) + f.copied(space.CopyIn, read.size)
 	}
@@ -251,7 +251,7 @@ func (f *forecaster) peak() int64 {
 	for _, n := range f.Graph.Nodes() {
 		if n.Kind == graph.KindVariable || n.Kind == graph.KindConstant {
 			if f.Place[n.ID] == space.Device {
-				now += lower.Rounded(n.Out[0].Bytes())
+				now += f.Graph.Align().Up(n.Out[0].Bytes())
 			}
 		}
 	}
@@ -259,7 +259,7 @@ func (f *forecaster) peak() int64 {
 		now += change
 		most = max(most, now)
 	}
-	return max(0, most-arena.Align+1)
+	return f.Graph.Align().Less(most)
 }
 
 // piece is a part of a leaf, in bytes.

@@ -264,7 +264,7 @@ func (b *builder) arrivals() {
 // operation on the device reads, unless one is there already.
 func (b *builder) stageOperands(n *graph.Node, pos int32) {
 	for k, v := range n.In {
-		root, off := v.Resolve()
+		root, off, size := v.Staged()
 		kind := root.Node.Kind
 		if kind != graph.KindVariable && kind != graph.KindConstant ||
 			b.p.Place[root.Node.ID] == space.Device {
@@ -273,7 +273,7 @@ func (b *builder) stageOperands(n *graph.Node, pos int32) {
 		if b.staged[pos] == nil {
 			b.staged[pos] = make([]*stagedPart, len(n.In))
 		}
-		b.staged[pos][k] = b.stagedFor(part{leaf: root, off: off, size: v.Type().Bytes()}, pos)
+		b.staged[pos][k] = b.stagedFor(part{leaf: root, off: off, size: size}, pos)
 	}
 }
 

@@ -36,7 +36,7 @@ func (x *extraction) groupLeaves() {
 func (x *extraction) leaf(n *graph.Node) {
 	bytes := n.Out[0].Bytes()
 	x.leafOf[n.ID] = int32(len(x.leaves))
-	x.leaves = append(x.leaves, leaf{node: n, bytes: roundUp(bytes), whole: -1,
+	x.leaves = append(x.leaves, leaf{node: n, bytes: x.rounded(bytes), whole: -1,
 		in:  x.copyTime(space.Host, space.Device, bytes),
 		out: x.copyTime(space.Device, space.Host, bytes)})
 }

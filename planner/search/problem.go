@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/machine"
 	"github.com/gomem/gomem/planner/program"
@@ -150,7 +149,8 @@ type extraction struct {
 	overwrites []bool // by node: an exchange in the bytes of its operand
 }
 
-func roundUp(n int64) int64 { return (n + arena.Align - 1) &^ (arena.Align - 1) }
+// rounded is what so many bytes take.
+func (x *extraction) rounded(bytes int64) int64 { return x.program.Graph.Align().Up(bytes) }
 
 // copyTime is how long a copy takes; never nothing, so that what depends on one
 // starts later than it.
@@ -160,7 +160,7 @@ func (x *extraction) copyTime(from, to space.ID, bytes int64) int64 {
 
 // value enters a value.
 func (x *extraction) value(v value) int32 {
-	v.bytes = roundUp(v.raw)
+	v.bytes = x.rounded(v.raw)
 	v.in = x.copyTime(space.Host, space.Device, v.raw)
 	v.out = x.copyTime(space.Device, space.Host, v.raw)
 	x.values = append(x.values, v)
@@ -170,7 +170,7 @@ func (x *extraction) value(v value) int32 {
 // add enters an operation.
 func (x *extraction) add(n *graph.Node) {
 	i := int32(len(x.ops))
-	o := op{node: n, group: x.runs[n.ID], scratch: roundUp(n.Cost().Scratch),
+	o := op{node: n, group: x.runs[n.ID], scratch: x.rounded(n.Cost().Scratch),
 		time: max(1, int64(x.model.Time(n, space.Device)))}
 	if o.group >= 0 {
 		o.host = max(1, int64(x.model.Time(n, space.Host)))
@@ -229,8 +229,7 @@ func appendNew(list []int32, x int32) []int32 {
 
 // operand is the value in which an operation finds an operand.
 func (x *extraction) operand(v graph.Value) int32 {
-	root, off := v.Resolve()
-	size := v.Type().Bytes()
+	root, off, size := v.Staged()
 	switch root.Node.Kind {
 	case graph.KindVariable, graph.KindConstant:
 		key := part{root, off, size}

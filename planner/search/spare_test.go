@@ -74,7 +74,7 @@ func checkSpare(t rapid.TB, p *program.Program, s *program.Schedule, spare []int
 
 // touched is what an operation needs of a space: operands, each once, results and workspace.
 func touched(n *graph.Node) int64 {
-	sum := roundUp(n.Cost().Scratch)
+	sum := space.Line.Up(n.Cost().Scratch)
 	seen := map[graph.Value]bool{}
 	for _, v := range n.In {
 		root, _ := v.Resolve()
@@ -84,11 +84,11 @@ func touched(n *graph.Node) int64 {
 		}
 		if !seen[root] {
 			seen[root] = true
-			sum += roundUp(bytes)
+			sum += space.Line.Up(bytes)
 		}
 	}
 	for k := range n.Out {
-		sum += roundUp(n.Out[k].Bytes())
+		sum += space.Line.Up(n.Out[k].Bytes())
 	}
 	return sum
 }
@@ -104,7 +104,7 @@ func liveAt(s *program.Schedule, i int32) int64 {
 	}
 	for id, y := range s.Stays {
 		if y.Space == space.Device && y.From <= i && i <= y.To && !over[program.StayID(id)] {
-			sum += roundUp(y.Bytes)
+			sum += space.Line.Up(y.Bytes)
 		}
 	}
 	return sum

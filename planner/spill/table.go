@@ -2,7 +2,6 @@ package spill
 
 import (
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
 )
@@ -153,7 +152,7 @@ func (t *table) measure() {
 	for id := range t.s.Stays {
 		y := &t.s.Stays[id]
 		if y.Space == space.Host && y.Over == program.NoStay && t.of[id] < 0 && len(changes) > 1 {
-			hold(y.From, t.last[id], round(y.Bytes))
+			hold(y.From, t.last[id], t.round(y.Bytes))
 		}
 	}
 	for i := range t.objects {
@@ -165,7 +164,7 @@ func (t *table) measure() {
 }
 
 // round is what so many bytes take.
-func round(bytes int64) int64 { return (bytes + arena.Align - 1) &^ (arena.Align - 1) }
+func (t *table) round(bytes int64) int64 { return t.graph.Align().Up(bytes) }
 
 // part is the part of a value that a visit needs, from use to use: all of it if it is
 // written.
@@ -183,7 +182,7 @@ func (t *table) part(o *object, first, last int) (lo, hi int64) {
 // bytes is what a visit takes of the host.
 func (t *table) bytes(o *object, first, last int) int64 {
 	lo, hi := t.part(o, first, last)
-	return round(hi - lo)
+	return t.round(hi - lo)
 }
 
 // around is the visit that a use belongs to.

@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/internal/device"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // room gives operands places in a memory, like a plan that keeps everything: a value's
@@ -74,9 +74,8 @@ func (t target) needs(n *graph.Node) int64 {
 	return total
 }
 
-func aligned(bytes int64) int64 {
-	return (bytes + arena.Align - 1) / arena.Align * arena.Align
-}
+// aligned is what so many bytes take, on any device.
+func aligned(bytes int64) int64 { return space.Wide.Up(bytes) }
 
 var errFull = errors.New("the memory for measuring is full")
 

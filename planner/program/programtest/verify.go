@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/gomem/gomem/graph"
-	"github.com/gomem/gomem/internal/arena"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner/program"
 )
@@ -322,7 +321,7 @@ func Taken(s *program.Schedule, in space.ID) (most int64) {
 			y := &s.Stays[id]
 			if y.Space == in && y.Over == program.NoStay && y.From <= int32(i) &&
 				int32(i) <= to[id] {
-				now += (y.Bytes + arena.Align - 1) / arena.Align * arena.Align
+				now += space.Line.Up(y.Bytes)
 			}
 		}
 		most = max(most, now)

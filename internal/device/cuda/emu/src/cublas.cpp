@@ -5,6 +5,7 @@ struct Handle {
 	Context *of;
 	Stream *stream = nullptr;
 	bool workspace = false; // of its own: without one the library would take memory
+	unsigned long long room = 0; // what it is
 	int math = 0;
 };
 enum { NOT_INITIALIZED_ = 1, ALLOC_FAILED = 3, INVALID = 7, NOT_SUPPORTED = 15 };
@@ -39,6 +40,7 @@ API int cublasSetStream_v2(Handle *h, Stream *s) {
 
 API int cublasSetWorkspace_v2(Handle *h, void *p, size_t n) {
 	h->workspace = on_device((uintptr_t)p, n);
+	h->room = n << 8 | (uintptr_t)p % 256;
 	return h->workspace ? 0 : INVALID;
 }
 
@@ -115,6 +117,16 @@ static float half(float x) {
 	return x;
 }
 
+// begins is the term that sums of k begin with: where the order of additions is to depend on all
+// that the choice of a kernel may.
+static int begins(const Handle *h, int m, int n, int k, std::initializer_list<const char *> at) {
+	if (!settings.choosy || k == 0) return 0;
+	unsigned long long x = h->room;
+	for (int size : {m, n, k}) x = x * 1000003 + size;
+	for (const char *p : at) x = x * 1000003 + (uintptr_t)p % 256;
+	return (x * 0x9e3779b97f4a7c15 >> 33) % k;
+}
+
 API int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int k,
 		const float *alpha, char *A, int At, int lda, long long sA, char *B, int Bt, int ldb,
 		long long sB, const float *beta, char *C, int Ct, int ldc, long long sC, int batch,
@@ -130,6 +142,7 @@ API int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int 
 	if (!load()) return ALLOC_FAILED;
 	float x = *alpha, y = *beta;
 	// parts of a long sum are added up in bfloat16, unless that is forbidden
+	int first = begins(h, m, n, k, {A, B, C});
 	bool reduced = Ct == R_16BF && !(h->math & 16);
 	return push(h->stream, [=] {
 		std::vector<Touch> all;
@@ -144,7 +157,8 @@ API int cublasGemmStridedBatchedEx(Handle *h, int ta, int tb, int m, int n, int 
 			for (int j = 0; j < n; j++)
 				for (int i = 0; i < m; i++) {
 					float s = 0;
-					for (int l = 0; l < k; l++) {
+					for (int t = 0; t < k; t++) {
+						int l = (first + t) % k;
 						s += rounded(a.at(z, i, l), tf32) * rounded(b.at(z, l, j), tf32);
 						if (reduced) s = half(s);
 					}

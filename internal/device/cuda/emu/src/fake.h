@@ -51,6 +51,8 @@ struct Settings {
 	long long room;          // CONV_ROOM: bytes that convolutions work in
 	long long handle, first; // HANDLE, FIRST: bytes that a handle of cuBLAS takes, and what it
 	                         // loads for the first product of a context
+	bool choosy;             // CHOOSY: the order of cuBLAS's additions depends on sizes, addresses
+	                         // modulo 256, and the workspace
 	double hurry;            // HURRY: how much faster than the clock events' times pass
 	long long pins;          // PINS: bytes of the host that can be pinned, 0 is all
 	bool races;              // RACES: accesses are watched
