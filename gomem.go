@@ -156,7 +156,7 @@ func (s *Session) open(o Options) error {
 			return err
 		}
 	}
-	for i := range s.longest() {
+	for i := range longest(s.planned.Results) {
 		m, err := s.device.Alloc(space.ID(i), s.planned.Peak(space.ID(i)))
 		if err != nil {
 			return err
@@ -262,7 +262,7 @@ func (s *Session) Usage() []Usage {
 		return nil
 	}
 	var out []Usage
-	for _, p := range s.longest() {
+	for _, p := range longest(s.planned.Results) {
 		out = append(out, Usage{Space: p.Name})
 	}
 	for i := range out {
@@ -306,9 +306,9 @@ func (u *Usage) add(bytes, actual int64) {
 }
 
 // longest is the spaces of the plan that has the most of them.
-func (s *Session) longest() []plan.Space {
+func longest(results []*planner.Result) []plan.Space {
 	var list []plan.Space
-	for _, r := range s.planned.Results {
+	for _, r := range results {
 		if len(r.Plan.Spaces) > len(list) {
 			list = r.Plan.Spaces
 		}

@@ -43,69 +43,102 @@ func (s *Session) initialize(seed uint64, variables bool) error {
 		if !variables || !s.has(n.Name) {
 			continue
 		}
-		v, err := initial(n, seed)
-		if err != nil {
-			return err
-		}
-		if err := s.set(n.Value(0), v); err != nil {
+		if err := fillParts(s, n.Value(0), newDraft(n, seed).fill); err != nil {
 			return fmt.Errorf("initial value of %s: %w", n.Name, err)
 		}
 	}
 	return nil
 }
 
-// initial draws a variable's first value. Small floating-point numbers are drawn as
-// f32 and rounded to nearest even; integers and truth values are constants, or it is an
-// error of the graph.
-func initial(n *graph.Node, seed uint64) (v tensor.View, err error) {
-	v = tensor.New(n.Out[0])
-	h := fnv.New64a()
-	h.Write([]byte(n.Name))
-	rng := rand.New(rand.NewPCG(seed, h.Sum64()))
-	switch n.Out[0].DType {
-	case graph.F32:
-		draw(v.F32(), n.Init, rng)
-	case graph.F64:
-		draw(v.F64(), n.Init, rng)
-	case graph.BF16:
-		vec.BF16FromF32(v.U16(), drawn(len(v.U16()), n.Init, rng))
-	case graph.F16:
-		vec.F16FromF32(v.U16(), drawn(len(v.U16()), n.Init, rng))
-	case graph.I32:
-		err = set(v.I32(), n.Init, math.MinInt32, math.MaxInt32)
-	case graph.I64:
-		err = set(v.I64(), n.Init, -1<<53, 1<<53)
-	case graph.I8:
-		err = set(v.I8(), n.Init, math.MinInt8, math.MaxInt8)
-	case graph.I16:
-		err = set(v.I16(), n.Init, math.MinInt16, math.MaxInt16)
-	case graph.U8:
-		err = set(v.U8(), n.Init, 0, math.MaxUint8)
-	case graph.U16:
-		err = set(v.U16(), n.Init, 0, math.MaxUint16)
-	case graph.U32:
-		err = set(v.U32(), n.Init, 0, math.MaxUint32)
-	case graph.U64:
-		err = set(v.U64(), n.Init, 0, 1<<53)
-	default:
-		err = set(v.U8(), n.Init, 0, 1)
-	}
-	if err != nil {
-		err = &graph.Error{Node: n.Name, Op: n.Kind.String(), Pos: n.Pos, Err: err}
-	}
-	return v, err
+// draft draws a variable's first value, one part after the other.
+type draft struct {
+	node *graph.Node
+	rng  *rand.Rand
+	runs []run
 }
 
-// set fills x with the constants that init says, integers within limits.
-func set[T tensor.Integer](x []T, init graph.Init, least, most float64) error {
-	if parts := len(init.Each); parts > 0 {
-		for i, part := range init.Each {
-			if err := set(x[i*len(x)/parts:(i+1)*len(x)/parts], part, least, most); err != nil {
-				return err
-			}
-		}
-		return nil
+// run are elements that start alike, up to the one of a number.
+type run struct {
+	init graph.Init
+	end  int64
+}
+
+// newDraft begins to draw. Random elements depend on the seed and the variable's name alone.
+func newDraft(n *graph.Node, seed uint64) *draft {
+	h := fnv.New64a()
+	h.Write([]byte(n.Name))
+	return &draft{n, rand.New(rand.NewPCG(seed, h.Sum64())), runsOf(n.Init, 0,
+		int64(n.Out[0].Elems()))}
+}
+
+// runsOf are those of the elements from lo on to before hi.
+func runsOf(init graph.Init, lo, hi int64) (all []run) {
+	parts := int64(len(init.Each))
+	if parts == 0 {
+		return []run{{init, hi}}
 	}
+	for i, part := range init.Each {
+		n, i := hi-lo, int64(i)
+		all = append(all, runsOf(part, lo+i*n/parts, lo+(i+1)*n/parts)...)
+	}
+	return all
+}
+
+// fill draws the elements from the one of a number on, after those before them.
+func (d *draft) fill(part Tensor, at int64) error {
+	rest := part
+	for len(rest.Data) > 0 {
+		for d.runs[0].end <= at {
+			d.runs = d.runs[1:]
+		}
+		n := int(min(d.runs[0].end-at, int64(rest.Type.Elems())))
+		if err := d.draw(flat(rest, n), d.runs[0].init); err != nil {
+			return &graph.Error{Node: d.node.Name, Op: d.node.Kind.String(), Pos: d.node.Pos,
+				Err: err}
+		}
+		kind := tensor.Of(part.Type.DType, rest.Type.Elems()-n)
+		rest = Tensor{Type: kind, Data: rest.Data[len(rest.Data)-int(kind.Bytes()):]}
+		at += int64(n)
+	}
+	return nil
+}
+
+// draw draws elements that start alike. Small floating-point numbers are drawn as f32 and rounded
+// to nearest even; integers and truth values are constants, or it is an error of the graph.
+func (d *draft) draw(v Tensor, init graph.Init) error {
+	switch v.Type.DType {
+	case graph.F32:
+		draw(v.F32(), init, d.rng)
+	case graph.F64:
+		draw(v.F64(), init, d.rng)
+	case graph.BF16:
+		vec.BF16FromF32(v.U16(), drawn(len(v.U16()), init, d.rng))
+	case graph.F16:
+		vec.F16FromF32(v.U16(), drawn(len(v.U16()), init, d.rng))
+	case graph.I32:
+		return set(v.I32(), init, math.MinInt32, math.MaxInt32)
+	case graph.I64:
+		return set(v.I64(), init, -1<<53, 1<<53)
+	case graph.I8:
+		return set(v.I8(), init, math.MinInt8, math.MaxInt8)
+	case graph.I16:
+		return set(v.I16(), init, math.MinInt16, math.MaxInt16)
+	case graph.U8:
+		return set(v.U8(), init, 0, math.MaxUint8)
+	case graph.U16:
+		return set(v.U16(), init, 0, math.MaxUint16)
+	case graph.U32:
+		return set(v.U32(), init, 0, math.MaxUint32)
+	case graph.U64:
+		return set(v.U64(), init, 0, 1<<53)
+	default:
+		return set(v.U8(), init, 0, 1)
+	}
+	return nil
+}
+
+// set fills x with the constant that init says, an integer within limits.
+func set[T tensor.Integer](x []T, init graph.Init, least, most float64) error {
 	if init.Dist != graph.Constant {
 		return errors.New("integers cannot be drawn: give them a constant initial value")
 	}
@@ -128,12 +161,6 @@ func drawn(n int, init graph.Init, rng *rand.Rand) []float32 {
 
 // draw fills x as init says.
 func draw[T float32 | float64](x []T, init graph.Init, rng *rand.Rand) {
-	if parts := len(init.Each); parts > 0 {
-		for i, part := range init.Each {
-			draw(x[i*len(x)/parts:(i+1)*len(x)/parts], part, rng)
-		}
-		return
-	}
 	switch init.Dist {
 	case graph.Constant:
 		for i := range x {

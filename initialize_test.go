@@ -140,3 +140,20 @@ func TestIntegersStartAsConstants(t *testing.T) {
 		}
 	}
 }
+
+// TestDrawnInParts: how a variable starts is one sequence, wherever parts of it begin, and so are
+// those that start otherwise than the rest.
+func TestDrawnInParts(t *testing.T) {
+	normal := graph.Init{Dist: graph.Normal, Scale: 1}
+	each := graph.Init{Each: []graph.Init{normal, {Scale: 3}, normal}}
+	const n = 900_000
+	s, w := large(t, tensor.Of(graph.F32, n), each)
+	one, _ := large(t, tensor.Of(graph.F32, n), normal)
+	drawn, some := must(t, one, one.Variables()[0]).F32(), must(t, s, w).F32()
+	for i, want := range map[int]float32{0: drawn[0], n/3 - 1: drawn[n/3-1], n / 3: 3, 2*n/3 - 1: 3,
+		2 * n / 3: drawn[n/3], n - 1: drawn[2*n/3-1]} {
+		if some[i] != want {
+			t.Errorf("element %d is %v, want %v", i, some[i], want)
+		}
+	}
+}

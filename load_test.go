@@ -56,13 +56,13 @@ func saved(t *rapid.T, as tensor.DType) []byte {
 	}
 	var file buffer
 	err := safetensors.WriteSealed(&file, list, nil,
-		func(e safetensors.Entry) ([]byte, error) {
+		safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
 			x := tensor.New(tensor.Of(tensor.F32, e.Type.Sizes()...))
 			for i := range x.F32() {
 				x.F32()[i] = rng.Float32()
 			}
 			return x.As(as).Data, nil
-		})
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,9 +41,9 @@ func (e *StepError) Error() string {
 // Unwrap is the cause.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// ErrTorn is the error of a variable that a failed step left half-updated. Setting
-// it, or initialising all, mends it.
-var ErrTorn = errors.New("an earlier step left it half-updated: set it, or initialise")
+// ErrTorn is the error of a variable that a step, or reading a file, failed in the middle of.
+// Setting it, or initialising all, mends it.
+var ErrTorn = errors.New("it was left half-updated: set it, or initialise")
 
 // Step runs a target once and returns its fetches, in the target's order; of a
 // variable, its value from before the step's updates. The feeds must have every input

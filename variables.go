@@ -187,6 +187,42 @@ func (s *Session) set(v graph.Value, data Tensor) error {
 	return nil
 }
 
+// Read shows the value of a variable some rows of its last axis at a time, in order, so that no
+// more than these are in memory beside the session's own. Each part is flat, and show may keep
+// nothing of it, nor use the session. Of a variable that a mesh cuts the only part is the whole.
+// Errors are those of [Session.Get], and show's as it is, which ends it.
+func (s *Session) Read(v graph.Value, show func(part Tensor) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var theirs error
+	err := showParts(s, v, func(part Tensor) error {
+		theirs = show(part)
+		return theirs
+	})
+	if err == nil || theirs != nil {
+		return theirs
+	}
+	return fmt.Errorf("gomem: read %s: %w", v, err)
+}
+
+// Write gives a variable a value some rows of its last axis at a time, in order: fill has to set
+// all elements of each part, which is flat; at is the number of its first element. It may not use
+// the session. Of a variable that a mesh cuts the only part is the whole. An error of fill ends it
+// and is returned as it is; if parts have been written before, the variable is torn: see [ErrTorn].
+func (s *Session) Write(v graph.Value, fill func(part Tensor, at int64) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var theirs error
+	err := fillParts(s, v, func(part Tensor, at int64) error {
+		theirs = fill(part, at)
+		return theirs
+	})
+	if err == nil || theirs != nil {
+		return theirs
+	}
+	return fmt.Errorf("gomem: write %s: %w", v, err)
+}
+
 // piecesOf are the pieces that a variable is in here, each of which has a slot: itself,
 // unless a mesh divides it; none if other processes have it.
 func (s *Session) piecesOf(v graph.Value) ([]mesh.Piece, error) {

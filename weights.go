@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,8 +29,8 @@ type SaveOptions struct {
 }
 
 // Save writes variables to a file in the safetensors format, with checksums, in one
-// step: after an error the file is what it was before. One variable at a time is in
-// memory beside the session's own. No step runs meanwhile.
+// step: after an error the file is what it was before. No step runs meanwhile. A MiB of a variable,
+// or a row, is in memory beside the session's own; all of one that a mesh cuts.
 func (s *Session) Save(path string, o SaveOptions) error {
 	return s.save(regular.OS{}, path, o)
 }
@@ -62,9 +63,11 @@ func (s *Session) write(d regular.Disk, path string, o SaveOptions) error {
 	return regular.Replace(d, cmp.Or(dir, "."), name,
 		func(f regular.File) error {
 			return safetensors.WriteSealed(f, entries, o.Metadata,
-				func(e safetensors.Entry) ([]byte, error) {
-					t, err := s.get(variables[e.Name])
-					return t.Data, err
+				func(e safetensors.Entry, w io.Writer) error {
+					return showParts(s, variables[e.Name], func(part Tensor) error {
+						_, err := w.Write(part.Data)
+						return err
+					})
 				})
 		})
 }
@@ -175,8 +178,9 @@ func some(names []string) string {
 
 // Load sets variables from a file in the safetensors format. What the file has is
 // compared with the variables before any is set; if it is not what was asked for, the
-// error is a *[LoadError]. One tensor at a time is in memory beside the session's own.
-// Where reading fails half-way, the report lists the variables that have been set.
+// error is a *[LoadError]. A MiB of a tensor, or a row, is in memory beside the session's own.
+// Where reading fails half-way, the report lists the variables that have been set; the one after
+// them may be torn.
 //
 // Of a variable that is divided among the processes of a mesh, each reads what it has. Of
 // these the checksums are not compared: see [CheckParts].
@@ -204,7 +208,7 @@ func (s *Session) load(f *safetensors.File, path string, o LoadOptions) (LoadRep
 		return l.report, &LoadError{Path: path, Report: l.report}
 	}
 	for _, m := range l.matches {
-		sum, err := s.fill(f, m)
+		sum, err := m.fill(s, f)
 		if err != nil {
 			return l.report, fmt.Errorf("gomem: load %s: %w", path, bare(err))
 		}
@@ -219,14 +223,10 @@ func (s *Session) load(f *safetensors.File, path string, o LoadOptions) (LoadRep
 // fill sets a variable to a tensor. Of one that is divided among processes nothing is read but
 // what this one has of it, and sum is what that is of the tensor's checksum: who is the first
 // that has a block counts it.
-func (s *Session) fill(f *safetensors.File, m match) (sum uint32, err error) {
+func (m match) fill(s *Session, f *safetensors.File) (sum uint32, err error) {
 	as, blocks := m.variable.Type().DType, s.apart[m.variable.Node.Name]
 	if blocks == nil {
-		t, err := f.Get(m.tensor.Name)
-		if err != nil {
-			return 0, err
-		}
-		return 0, s.set(m.variable, t.As(as))
+		return 0, fillParts(s, m.variable, filling(f, m.tensor, as))
 	}
 	for i, b := range blocks {
 		if !slices.Contains(b.Ranks, s.Rank()) {
@@ -247,6 +247,31 @@ func (s *Session) fill(f *safetensors.File, m match) (sum uint32, err error) {
 		}
 	}
 	return sum, nil
+}
+
+// filling reads parts of a tensor in order, as elements of some type. The last is not given before
+// all have been compared with the checksum.
+func filling(f *safetensors.File, e safetensors.Entry,
+	as graph.DType) func(part Tensor, at int64) error {
+	var buffer Tensor
+	sum := uint32(0)
+	return func(part Tensor, at int64) error {
+		n, from := part.Type.Elems(), part
+		if as != e.Type.DType {
+			if buffer.Data == nil {
+				buffer = tensor.New(tensor.Of(e.Type.DType, n))
+			}
+			from = flat(buffer, n)
+		}
+		own, err := f.ReadPart(e.Name, from.Data, at*e.Type.DType.Size())
+		if sum ^= own; err == nil && at+int64(n) == int64(e.Type.Elems()) {
+			err = f.CheckParts(e.Name, sum)
+		}
+		if err == nil && as != e.Type.DType {
+			tensor.Convert(part, from, 0, n)
+		}
+		return err
+	}
 }
 
 // loading is what is to be loaded.

@@ -147,9 +147,10 @@ func shard(t *testing.T, path string, names []string, tensors map[string]tensor.
 	for _, name := range names {
 		entries = append(entries, safetensors.Entry{Name: name, Type: tensors[name].Type})
 	}
-	if err := safetensors.Write(f, entries, nil, func(e safetensors.Entry) ([]byte, error) {
-		return tensors[e.Name].Data, nil
-	}); err != nil {
+	if err := safetensors.Write(f, entries, nil,
+		safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
+			return tensors[e.Name].Data, nil
+		})); err != nil {
 		t.Fatal(err)
 	}
 }

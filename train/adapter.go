@@ -151,10 +151,10 @@ func writeAdapter(d disk, dir string, c models.GPTConfig, parameters []graph.Val
 	}
 	weights := func(f file) error {
 		return safetensors.Write(f, all, map[string]string{"format": "pt"},
-			func(e safetensors.Entry) ([]byte, error) {
+			safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
 				t, err := x.Get(byName[e.Name])
 				return t.Data, err
-			})
+			}))
 	}
 	if err := d.MkdirAll(dir); err != nil {
 		return err

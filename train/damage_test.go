@@ -112,9 +112,9 @@ func rewrite(t *testing.T, path string, seal bool, edit func(name string, v tens
 		return v.Data, err
 	}
 	if seal {
-		err = safetensors.WriteSealed(out, in.Entries(), in.Metadata(), get)
+		err = safetensors.WriteSealed(out, in.Entries(), in.Metadata(), safetensors.Whole(get))
 	} else {
-		err = safetensors.Write(out, in.Entries(), in.Metadata(), get)
+		err = safetensors.Write(out, in.Entries(), in.Metadata(), safetensors.Whole(get))
 	}
 	if err := errors.Join(err, out.Close(), os.Rename(path+".new", path)); err != nil {
 		t.Fatal(err)

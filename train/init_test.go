@@ -108,7 +108,9 @@ func TestInitOfOtherNames(t *testing.T) {
 	whole := m.Graph.Variables()[0].Out[0]
 	whole.DType = graph.I32
 	err = safetensors.Write(f, []safetensors.Entry{{Name: "net.0.w", Type: whole}}, nil,
-		func(e safetensors.Entry) ([]byte, error) { return make([]byte, whole.Bytes()), nil })
+		safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
+			return make([]byte, whole.Bytes()), nil
+		}))
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}

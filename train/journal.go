@@ -117,8 +117,8 @@ type assembly struct {
 
 func (a *assembly) list() []safetensors.Entry { return a.entries }
 
-func (a *assembly) tensor(name string) (tensor.View, error) {
-	return a.values[name], nil
+func (a *assembly) parts(name string, show func(part tensor.View) error) error {
+	return show(a.values[name])
 }
 
 // assembled is what a checkpoint has of replicas, the first of which is the first worker's.

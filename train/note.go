@@ -130,11 +130,15 @@ func checksums(s *gomem.Session, vars []graph.Value) ([]byte, error) {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	var out []byte
 	for _, v := range vars {
-		t, err := s.Get(v)
+		sum := uint32(0)
+		err := s.Read(v, func(part gomem.Tensor) error {
+			sum = crc32.Update(sum, table, part.Data)
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}
-		out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(t.Data, table))
+		out = binary.LittleEndian.AppendUint32(out, sum)
 	}
 	return out, nil
 }

@@ -148,7 +148,8 @@ func renamed(t *testing.T, f *safetensors.File, entries []safetensors.Entry) (pa
 		x, err := f.Get(strings.Replace(e.Name, "@2", "@1", 1))
 		return x.Data, err
 	}
-	if err := safetensors.WriteSealed(w, entries, f.Metadata(), get); err != nil {
+	err = safetensors.WriteSealed(w, entries, f.Metadata(), safetensors.Whole(get))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return path

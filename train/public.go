@@ -269,11 +269,7 @@ func (p *Public) load(s *gomem.Session, vars []graph.Value) (parts []gomem.Part,
 			}
 			continue
 		}
-		x, err := p.value(v)
-		if err == nil {
-			err = s.Set(v, x)
-		}
-		if err != nil {
+		if err := p.set(s, v); err != nil {
 			return nil, err
 		}
 	}
@@ -290,6 +286,18 @@ func (p *Public) load(s *gomem.Session, vars []graph.Value) (parts []gomem.Part,
 		parts = append(parts, report.Parts...)
 	}
 	return parts, nil
+}
+
+// set gives a variable the value of a tensor of llama.cpp.
+func (p *Public) set(s *gomem.Session, v graph.Value) error {
+	if p.tensors[v.Node.Name].unpacks(v) {
+		return p.unpackRows(s, v)
+	}
+	x, err := p.value(v)
+	if err != nil {
+		return err
+	}
+	return s.Set(v, x)
 }
 
 // has demands that the checkpoint has parameters.

@@ -32,7 +32,7 @@ func formatsOf(vars []graph.Value) map[*graph.Node]string {
 }
 
 // packPiece is about how many elements are read at a time.
-const packPiece = 1 << 20
+const packPiece = 1 << 18
 
 // packing is what is told the elements that are packed of variables in few bits, some at a time.
 func (p *Public) packing(vars []graph.Value, formats map[*graph.Node]string) func(elements int) {
@@ -63,42 +63,96 @@ func (p *Public) pack(s *gomem.Session, v graph.Value, name string, packed func(
 		return &ErrCheckpoint{Path: t.file, Err: bare(err)}
 	}
 	defer closeRead(f)
-	out := tensor.New(v.Type())
-	if err := t.pack(f, format, out.Data, packed); err != nil {
-		return &ErrCheckpoint{Path: t.file, Err: bare(err)}
-	}
-	return s.Set(v, out)
+	rows := t.packer(f, format, packed)
+	size := v.Type().Size(1)
+	return s.Write(v, func(part tensor.View, at int64) error {
+		n := part.Type.Elems() / size
+		if err := rows.pack(part.Data, int(at)/size, n); err != nil {
+			return &ErrCheckpoint{Path: t.file, Err: bare(err)}
+		}
+		return nil
+	})
 }
 
-// pack writes the rows of a matrix in a format, some at a time, and then tells told of their
-// elements.
-func (t publicTensor) pack(f tensorFile, format quant.Format, out []byte, told func(int)) error {
+// packer packs rows of a tensor.
+type packer struct {
+	publicTensor
+	in       tensorFile
+	to       quant.Format
+	told     func(elements int)
+	piece    int // rows that are read at a time
+	buffer   []byte
+	unpacked tensor.View
+}
+
+// packer packs rows of a matrix in a format, some at a time, and then tells told of their elements.
+func (t publicTensor) packer(f tensorFile, format quant.Format, told func(int)) *packer {
 	rows, width := t.Type.Size(0), t.Type.Size(1)
-	size := len(out) / rows
-	piece := min(rows, max(1, packPiece/max(1, width)))
-	buffer, unpacked := make([]byte, piece*t.rowBytes()), tensor.New(tensor.Of(graph.F32,
-		piece*width))
-	for at := 0; at < rows; at += piece {
-		n := min(piece, rows-at)
-		packed, raw := out[at*size:(at+n)*size], buffer[:n*t.rowBytes()]
-		x := some(unpacked, 0, n*width)
-		if t.format() == format {
-			raw = packed
+	p := &packer{publicTensor: t, in: f, to: format, told: told,
+		piece: min(rows, max(1, packPiece/max(1, width)))}
+	if t.format() != format {
+		p.buffer = make([]byte, p.piece*t.rowBytes())
+		p.unpacked = tensor.New(tensor.Of(graph.F32, p.piece*width))
+	}
+	return p
+}
+
+// pack writes n rows from the one of a number on. Rows that are in the format already are taken as
+// they are.
+func (p *packer) pack(out []byte, from, n int) error {
+	size, width := len(out)/n, p.Type.Size(1)
+	for at := 0; at < n; at += p.piece {
+		n := min(p.piece, n-at)
+		packed := out[at*size : (at+n)*size]
+		if p.format() == p.to {
+			if err := p.readRows(p.in, packed, from+at); err != nil {
+				return err
+			}
+			p.told(n * width)
+			continue
 		}
-		if err := t.readRows(f, raw, at); err != nil {
+		raw, x := p.buffer[:n*p.rowBytes()], some(p.unpacked, 0, n*width)
+		if err := p.readRows(p.in, raw, from+at); err != nil {
 			return err
 		}
-		if t.format() != format {
-			t.unpack(x, raw, n)
-			if bad, i := nonFinite(x); i >= 0 {
-				return fmt.Errorf("tensor %s has an element that is %v, which %s has not",
-					shownName(t.Name), bad, format)
-			}
-			packRows(format, packed, x.F32(), n)
+		p.unpack(x, raw, n)
+		if bad, i := nonFinite(x); i >= 0 {
+			return fmt.Errorf("tensor %s has an element that is %v, which %s has not",
+				shownName(p.Name), bad, p.to)
 		}
-		told(n * width)
+		packRows(p.to, packed, x.F32(), n)
+		p.told(n * width)
 	}
 	return nil
+}
+
+// unpacks reports whether a variable is set to the numbers of a matrix of llama.cpp row by row.
+func (t publicTensor) unpacks(v graph.Value) bool {
+	return t.Type.Rank() == 2 && !t.stored.Turned && v.Type().DType == graph.F32
+}
+
+// unpackRows gives a variable of f32 the numbers of a matrix of llama.cpp, some rows at a time.
+func (p *Public) unpackRows(s *gomem.Session, v graph.Value) error {
+	t := p.tensors[v.Node.Name]
+	f, err := t.open()
+	if err != nil {
+		return &ErrCheckpoint{Path: t.file, Err: bare(err)}
+	}
+	defer closeRead(f)
+	width := t.Type.Size(1)
+	var raw []byte
+	return s.Write(v, func(part tensor.View, at int64) error {
+		n := part.Type.Elems() / width
+		if raw == nil {
+			raw = make([]byte, n*t.rowBytes())
+		}
+		rows := raw[:n*t.rowBytes()]
+		if err := t.readRows(f, rows, int(at)/width); err != nil {
+			return &ErrCheckpoint{Path: t.file, Err: bare(err)}
+		}
+		t.unpack(part, rows, n)
+		return nil
+	})
 }
 
 // packRows packs n rows.

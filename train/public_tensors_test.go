@@ -36,13 +36,14 @@ func more(t *testing.T, from, to string, rename func(string) string, add ...safe
 		t.Fatal(err)
 	}
 	defer out.Close()
-	err = safetensors.Write(out, entries, nil, func(e safetensors.Entry) ([]byte, error) {
-		if was[e.Name] == "" {
-			return make([]byte, e.Type.Bytes()), nil
-		}
-		x, err := f.Get(was[e.Name])
-		return x.Data, err
-	})
+	err = safetensors.Write(out, entries, nil,
+		safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
+			if was[e.Name] == "" {
+				return make([]byte, e.Type.Bytes()), nil
+			}
+			x, err := f.Get(was[e.Name])
+			return x.Data, err
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,10 +39,10 @@ func writePublic(d disk, dir string, c models.GPTConfig, tok *data.Tokenizer,
 	}
 	weights := func(f file) error {
 		return safetensors.Write(f, entries, map[string]string{"format": "pt"},
-			func(e safetensors.Entry) ([]byte, error) {
+			safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
 				x, err := get(byName[e.Name])
 				return x.Data, err
-			})
+			}))
 	}
 	if err := replacePublic(d, dir, publicWeights, weights); err != nil {
 		return err

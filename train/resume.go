@@ -217,14 +217,17 @@ func (o *opened) set(s *gomem.Session, v graph.Value) error { return o.setFrom(s
 
 // setFrom gives a variable of a session the value that has a name.
 func (o *opened) setFrom(s *gomem.Session, v graph.Value, name string) error {
-	t, err := o.file.Get(name)
-	if err != nil {
-		return o.fail("%w", bare(err))
-	}
-	if err := o.finite(name, t); err != nil {
-		return err
-	}
-	return s.Set(v, t)
+	sum, size, all := uint32(0), v.Type().DType.Size(), v.Type().Bytes()
+	return s.Write(v, func(part tensor.View, at int64) error {
+		own, err := o.file.ReadPart(name, part.Data, at*size)
+		if sum ^= own; err == nil && at*size+int64(len(part.Data)) == all {
+			err = o.file.CheckParts(name, sum)
+		}
+		if err != nil {
+			return o.fail("%w", bare(err))
+		}
+		return o.finite(name, part)
+	})
 }
 
 // finite refuses values that no training goes on from.

@@ -180,10 +180,10 @@ func (s store) replace(name string, content func(file) error) error {
 }
 
 // tensors is what is in a checkpoint: tensors in an order, and the value of each, asked for one
-// after the other.
+// after the other and shown part by part.
 type tensors interface {
 	list() []safetensors.Entry
-	tensor(name string) (tensor.View, error)
+	parts(name string, show func(part tensor.View) error) error
 }
 
 // source is where a checkpoint's values come from: a session, and what other workers have
@@ -195,20 +195,22 @@ type source struct {
 	based   map[string]bool // variables that the checkpoint's base has
 }
 
-// writeVariables writes a checkpoint, one variable at a time.
+// writeVariables writes a checkpoint, some of a variable at a time.
 func writeVariables(w file, c Checkpoint, from tensors) error {
 	metadata, err := c.metadata()
 	if err != nil {
 		return err
 	}
-	get := func(e safetensors.Entry) ([]byte, error) {
-		t, err := from.tensor(e.Name)
-		if err == nil {
-			err = finiteVariable(e.Name, t)
-		}
-		return t.Data, err
+	put := func(e safetensors.Entry, w io.Writer) error {
+		return from.parts(e.Name, func(part tensor.View) error {
+			if err := finiteVariable(e.Name, part); err != nil {
+				return err
+			}
+			_, err := w.Write(part.Data)
+			return err
+		})
 	}
-	return safetensors.WriteSealed(w, from.list(), metadata, get)
+	return safetensors.WriteSealed(w, from.list(), metadata, put)
 }
 
 // list is the session's variables, and then those of others.
@@ -223,19 +225,33 @@ func (s source) list() []safetensors.Entry {
 	return all
 }
 
-// tensor finds what has a name.
-func (s source) tensor(name string) (tensor.View, error) {
+// parts shows what has a name.
+func (s source) parts(name string, show func(part tensor.View) error) error {
 	for _, v := range s.session.Variables() {
-		if v.Node.Name == name {
-			return s.value(foreign{v, 0, entire})
+		if v.Node.Name != name {
+			continue
 		}
+		if len(s.session.Blocks(v)) == 0 {
+			return s.session.Read(v, show)
+		}
+		return shown(show)(s.value(foreign{v, 0, entire}))
 	}
 	for _, x := range s.others {
 		if ownName(x.v.Node.Name, x.rank) == name {
-			return s.value(x)
+			return shown(show)(s.value(x))
 		}
 	}
-	return tensor.View{}, fmt.Errorf("there is no variable %s", name)
+	return fmt.Errorf("there is no variable %s", name)
+}
+
+// shown shows a value that there is at once.
+func shown(show func(part tensor.View) error) func(tensor.View, error) error {
+	return func(x tensor.View, err error) error {
+		if err != nil {
+			return err
+		}
+		return show(x)
+	}
 }
 
 // value is this worker's or another's, or of the blocks of several.

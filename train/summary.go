@@ -105,16 +105,15 @@ func weightsSHA256(s *gomem.Session) (string, error) {
 	}
 	h := sha256.New()
 	for _, v := range s.Variables() {
-		t, err := s.Get(v)
-		if err == nil {
-			err = finiteVariable(v.Node.Name, t)
-		}
+		h.Write([]byte(v.Node.Name))
+		h.Write([]byte(v.Type().String()))
+		err := s.Read(v, func(part gomem.Tensor) error {
+			h.Write(part.Data)
+			return finiteVariable(v.Node.Name, part)
+		})
 		if err != nil {
 			return "", err
 		}
-		h.Write([]byte(v.Node.Name))
-		h.Write([]byte(t.Type.String()))
-		h.Write(t.Data)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -39,9 +39,10 @@ func (r *record) write(w io.Writer) error {
 	for _, name := range r.names {
 		entries = append(entries, safetensors.Entry{Name: name, Type: r.tensors[name].Type})
 	}
-	return safetensors.Write(w, entries, r.metadata, func(e safetensors.Entry) ([]byte, error) {
-		return r.tensors[e.Name].Data, nil
-	})
+	return safetensors.Write(w, entries, r.metadata,
+		safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
+			return r.tensors[e.Name].Data, nil
+		}))
 }
 
 // execute computes the objective and its gradients once, under the thesis policy.

@@ -51,7 +51,7 @@ func (t *tensors) write(w io.Writer) error {
 		entries = append(entries, safetensors.Entry{Name: name, Type: t.values[name].Type})
 	}
 	get := func(e safetensors.Entry) ([]byte, error) { return t.values[e.Name].Data, nil }
-	return safetensors.Write(w, entries, nil, get)
+	return safetensors.Write(w, entries, nil, safetensors.Whole(get))
 }
 
 // startPeer starts PyTorch and gives it a model's parameters, inputs and

@@ -149,10 +149,11 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = safetensors.WriteSealed(f, entries, nil, func(e safetensors.Entry) ([]byte, error) {
-			i := slices.IndexFunc(list, func(a Array) bool { return a.Name == e.Name })
-			return list[i].Data, nil
-		})
+		err = safetensors.WriteSealed(f, entries, nil,
+			safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
+				i := slices.IndexFunc(list, func(a Array) bool { return a.Name == e.Name })
+				return list[i].Data, nil
+			}))
 		if err = errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}

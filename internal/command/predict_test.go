@@ -455,10 +455,10 @@ func described(t *testing.T, path, to string, changes map[string]string) {
 	}
 	defer out.Close()
 	err = safetensors.WriteSealed(out, in.Entries(), metadata,
-		func(e safetensors.Entry) ([]byte, error) {
+		safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
 			v, err := in.Get(e.Name)
 			return v.Data, err
-		})
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}

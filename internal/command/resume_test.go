@@ -109,10 +109,10 @@ func TestOtherMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = safetensors.WriteSealed(out, in.Entries(), metadata,
-		func(e safetensors.Entry) ([]byte, error) {
+		safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
 			v, err := in.Get(e.Name)
 			return v.Data, err
-		})
+		}))
 	if err := errors.Join(err, out.Close(), os.Rename("new", path)); err != nil {
 		t.Fatal(err)
 	}

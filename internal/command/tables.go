@@ -83,9 +83,9 @@ func exportTables(to, from location, run tablesRun) (string, error) {
 	}
 	err = regular.Replace(disk, string(to), "model.safetensors", func(f regular.File) error {
 		return safetensors.Write(f, entries, map[string]string{"epoch": fmt.Sprint(epoch)},
-			func(e safetensors.Entry) ([]byte, error) {
+			safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
 				return binary.Append(nil, binary.LittleEndian, all[e.Name].data)
-			})
+			}))
 	})
 	if err == nil && run.LDA != nil && run.LDA.Words != nil {
 		err = regular.Replace(disk, string(to), "vocab.txt", func(f regular.File) error {

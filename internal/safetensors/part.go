@@ -26,7 +26,7 @@ func (f *File) ReadPart(name string, into []byte, at int64) (sum uint32, err err
 		return 0, f.fail(name, err)
 	}
 	part := tensor.View{Type: tensor.Of(e.Type.DType, len(into)), Data: into}
-	if err := checkBool(part); err != nil {
+	if err := checkBool(part, at); err != nil {
 		return 0, f.fail(name, err)
 	}
 	return shift(^crc32.Update(^uint32(0), castagnoli, into), rest), nil

@@ -19,9 +19,9 @@ func TestParts(t *testing.T) {
 		list := []Entry{{Name: "before", Type: tensor.Of(tensor.U8, 3)},
 			{Name: "x", Type: tensor.Of(tensor.U8, len(data))}}
 		var m memory
-		if err := WriteSealed(&m, list, nil, func(e Entry) ([]byte, error) {
+		if err := WriteSealed(&m, list, nil, Whole(func(e Entry) ([]byte, error) {
 			return map[string][]byte{"before": {1, 2, 3}, "x": data}[e.Name], nil
-		}); err != nil {
+		})); err != nil {
 			t.Fatal(err)
 		}
 		flip := rapid.IntRange(-1, 8*len(data)-1).Draw(t, "flip")
@@ -74,7 +74,7 @@ func TestBadParts(t *testing.T) {
 	var m memory
 	e := []Entry{{Name: "x", Type: tensor.Of(tensor.Bool, 4)}}
 	get := func(Entry) ([]byte, error) { return []byte{0, 1, 2, 1}, nil }
-	if err := Write(&m, e, nil, get); err != nil {
+	if err := Write(&m, e, nil, Whole(get)); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Read(bytes.NewReader(m.Bytes()), int64(m.Len()))

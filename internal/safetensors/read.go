@@ -188,20 +188,20 @@ func (f *File) Get(name string) (tensor.View, error) {
 	if f.Sealed() && checksum(v.Data) != f.sums[i] {
 		return tensor.View{}, f.fail(name, ErrChecksum)
 	}
-	if err := checkBool(v); err != nil {
+	if err := checkBool(v, 0); err != nil {
 		return tensor.View{}, f.fail(name, err)
 	}
 	return v, nil
 }
 
-// checkBool reports a byte that is no truth value.
-func checkBool(v tensor.View) error {
+// checkBool reports a byte that is no truth value, of elements from the one of a number on.
+func checkBool(v tensor.View, at int64) error {
 	if v.Type.DType != tensor.Bool {
 		return nil
 	}
 	for i, b := range v.U8() {
 		if b > 1 {
-			return fmt.Errorf("element %d is %d, which is no truth value", i, b)
+			return fmt.Errorf("element %d is %d, which is no truth value", at+int64(i), b)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ func TestFormat(t *testing.T) {
 	data := map[string][]byte{"a": {0, 0, 128, 63, 0, 0, 0, 64}, "b/c": {7}}
 	var b bytes.Buffer
 	if err := Write(&b, entries, map[string]string{"k": "v"},
-		func(e Entry) ([]byte, error) { return data[e.Name], nil }); err != nil {
+		Whole(func(e Entry) ([]byte, error) { return data[e.Name], nil })); err != nil {
 		t.Fatal(err)
 	}
 	header := `{"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b/c":{"dtype":"U8","shape":[],"data_offsets":[8,9]}}`
@@ -72,7 +72,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		var b bytes.Buffer
 		if err := Write(&b, entries, metadata,
-			func(e Entry) ([]byte, error) { return views[e.Name].Data, nil }); err != nil {
+			Whole(func(e Entry) ([]byte, error) { return views[e.Name].Data, nil })); err != nil {
 			t.Fatal(err)
 		}
 		f, err := read(b.Bytes())
@@ -197,9 +197,9 @@ func valid(t testing.TB) []byte {
 	var b bytes.Buffer
 	entries := []Entry{{Name: "a", Type: tensor.Of(tensor.F32, 2, 3)},
 		{Name: "b", Type: tensor.Of(tensor.I32)}}
-	err := Write(&b, entries, map[string]string{"k": "v"}, func(e Entry) ([]byte, error) {
+	err := Write(&b, entries, map[string]string{"k": "v"}, Whole(func(e Entry) ([]byte, error) {
 		return make([]byte, e.Type.Bytes()), nil
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,19 +303,21 @@ func TestWriteErrors(t *testing.T) {
 		{[]Entry{{Name: "a", Type: tensor.Of(tensor.F32, 3)}}, nil, "8 bytes for f32[3]"},
 		{[]Entry{{Name: "a", Type: f32}}, map[string]string{"k": "\xff"}, `"k" is not UTF-8`},
 	} {
-		if err := Write(io.Discard, c.entries, c.metadata, get); err == nil ||
+		if err := Write(io.Discard, c.entries, c.metadata, Whole(get)); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v does not say %q", c.entries, err, c.want)
 		}
 	}
 	for n := range 60 {
 		w := fullWriter(n)
-		if err := Write(&w, []Entry{{Name: "a", Type: f32}}, nil, get); !errors.Is(err, errFull) {
+		err := Write(&w, []Entry{{Name: "a", Type: f32}}, nil, Whole(get))
+		if !errors.Is(err, errFull) {
 			t.Errorf("disk with %d bytes: %v", n, err)
 		}
 	}
 	failing := func(e Entry) ([]byte, error) { return nil, errFull }
-	if err := Write(io.Discard, []Entry{{Name: "a", Type: f32}}, nil, failing); !errors.Is(err,
+	err := Write(io.Discard, []Entry{{Name: "a", Type: f32}}, nil, Whole(failing))
+	if !errors.Is(err,
 		errFull) {
 		t.Errorf("failing source: %v", err)
 	}
@@ -342,10 +344,10 @@ func FuzzRead(f *testing.F) {
 			return // which nobody here writes
 		}
 		var again bytes.Buffer
-		err = Write(&again, in.Entries(), in.Metadata(), func(e Entry) ([]byte, error) {
+		err = Write(&again, in.Entries(), in.Metadata(), Whole(func(e Entry) ([]byte, error) {
 			v, err := in.Get(e.Name)
 			return v.Data, err
-		})
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}

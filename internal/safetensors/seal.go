@@ -35,12 +35,12 @@ type WriterAt interface {
 // WriteSealed is Write with checksums in the metadata. They are known at the end
 // only, so the header is then written again, in the same place.
 func WriteSealed(w WriterAt, entries []Entry, metadata map[string]string,
-	get func(Entry) ([]byte, error)) error {
+	put func(Entry, io.Writer) error) error {
 	blank, err := seal(entries, metadata, make([]uint32, len(entries)))
 	if err != nil {
 		return err
 	}
-	sums, err := write(w, entries, blank, get)
+	sums, err := write(w, entries, blank, put)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (c content) get(e Entry) ([]byte, error) { return c.data[e.Name], nil }
 
 func (c content) sealed(t require) []byte {
 	var m memory
-	if err := WriteSealed(&m, c.entries, c.metadata, c.get); err != nil {
+	if err := WriteSealed(&m, c.entries, c.metadata, Whole(c.get)); err != nil {
 		t.Fatal(err)
 	}
 	return m.Bytes()
@@ -174,12 +174,13 @@ func TestSealedAnything(t *testing.T) {
 func TestSealErrors(t *testing.T) {
 	c := sample()
 	for _, key := range []string{sumsKey, sealKey} {
-		err := WriteSealed(&memory{}, c.entries, map[string]string{key: ""}, c.get)
+		err := WriteSealed(&memory{}, c.entries, map[string]string{key: ""}, Whole(c.get))
 		if err == nil || !strings.Contains(err.Error(), "reserved") {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	if err := WriteSealed(&memory{fails: true}, c.entries, nil, c.get); !errors.Is(err, errFull) {
+	err := WriteSealed(&memory{fails: true}, c.entries, nil, Whole(c.get))
+	if !errors.Is(err, errFull) {
 		t.Errorf("no second header: %v", err)
 	}
 	bad := append(slices.Clone(c.entries), c.entries[0])
@@ -197,7 +198,8 @@ func TestSealedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := sample()
-	if err := errors.Join(WriteSealed(f, c.entries, c.metadata, c.get), f.Close()); err != nil {
+	err = WriteSealed(f, c.entries, c.metadata, Whole(c.get))
+	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	in, err := Open(path)
@@ -232,7 +234,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		err := WriteSealed(discard{io.Discard}, entries, nil,
-			func(Entry) ([]byte, error) { return data, nil })
+			Whole(func(Entry) ([]byte, error) { return data, nil }))
 		if err != nil {
 			b.Fatal(err)
 		}

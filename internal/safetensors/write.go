@@ -6,24 +6,35 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"unicode/utf8"
 )
 
 // Write writes a file: the tensors that entries list, in that order, and the
-// metadata. get is called once for each entry, in order, for its bytes, which
-// are written before the next call: one tensor at a time is in memory. Names
-// must differ. Errors about a tensor are *[Error]s; errors of w and of get are
-// wrapped.
+// metadata. put is called once for each entry, in order, and writes its bytes, in as many parts
+// as it likes; [Whole] is for who has a tensor's at once. Names must differ. Errors about a
+// tensor are *[Error]s; errors of w and of put are wrapped.
 func Write(w io.Writer, entries []Entry, metadata map[string]string,
-	get func(Entry) ([]byte, error)) error {
-	_, err := write(w, entries, metadata, get)
+	put func(Entry, io.Writer) error) error {
+	_, err := write(w, entries, metadata, put)
 	return err
+}
+
+// Whole writes the bytes of a tensor that get has all of.
+func Whole(get func(Entry) ([]byte, error)) func(Entry, io.Writer) error {
+	return func(e Entry, w io.Writer) error {
+		data, err := get(e)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	}
 }
 
 // write writes a file and returns the checksums of its tensors.
 func write(w io.Writer, entries []Entry, metadata map[string]string,
-	get func(Entry) ([]byte, error)) ([]uint32, error) {
+	put func(Entry, io.Writer) error) ([]uint32, error) {
 	header, err := formatHeader(entries, metadata)
 	if err != nil {
 		return nil, err
@@ -33,20 +44,34 @@ func write(w io.Writer, entries []Entry, metadata map[string]string,
 	}
 	sums := make([]uint32, len(entries))
 	for i, e := range entries {
-		data, err := get(e)
-		if err != nil {
+		t := &measured{w: w, left: e.Type.Bytes()}
+		if err := put(e, t); err != nil {
 			return nil, &Error{Tensor: e.Name, Err: err}
 		}
-		if int64(len(data)) != e.Type.Bytes() {
-			return nil, tensorError(e.Name, "%d bytes for %s, which needs %d", len(data), e.Type,
-				e.Type.Bytes())
+		if t.left != 0 {
+			return nil, tensorError(e.Name, "%d bytes for %s, which needs %d",
+				e.Type.Bytes()-t.left, e.Type, e.Type.Bytes())
 		}
-		if _, err := w.Write(data); err != nil {
-			return nil, &Error{Tensor: e.Name, Err: err}
-		}
-		sums[i] = checksum(data)
+		sums[i] = t.sum
 	}
 	return sums, nil
+}
+
+// measured writes a tensor's bytes, and no more than it has.
+type measured struct {
+	w    io.Writer
+	left int64
+	sum  uint32
+}
+
+// Write writes a part.
+func (c *measured) Write(data []byte) (int, error) {
+	c.left -= int64(len(data))
+	if c.left < 0 {
+		return 0, nil // and who called says how many were too many
+	}
+	c.sum = crc32.Update(c.sum, castagnoli, data)
+	return c.w.Write(data)
 }
 
 // description is a tensor as the header has it.
