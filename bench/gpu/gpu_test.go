@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +89,43 @@ func TestEmulated(t *testing.T) {
 	}
 }
 
+// TestGoesOn: what an earlier run has measured is not measured again, whether it ended or not; and
+// what brought two down is left out.
+func TestGoesOn(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("g++ not found: the emulated GPU is built with it")
+	}
+	rows := filepath.Join(t.TempDir(), "rows")
+	first := `{"row":"4 KiB"}
+{"row":"4 KiB","ended":true,"cells":[["1","2","3"]]}
+`
+	begun := `{"row":"64 KiB"}` + "\n"
+	journal := func(text string) {
+		if err := os.WriteFile(rows, []byte(first+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	journal(begun + `{"row":"64 KiB","cut":true}` + "\n" + begun + `{"row":"64`)
+	var texts []string
+	for _, seconds := range []string{"600", "1e-9"} {
+		text, err := printed(t, "-emulate", "-seconds", seconds, "-rows", rows, "links")
+		if err != nil || !strings.Contains(text, "\n| 4 KiB | 1 | 2 | 3 |\n| 64 KiB | ") ||
+			strings.Contains(text, "Not measured") {
+			t.Errorf("within %s s: %v, %s", seconds, err, text)
+		}
+		texts = append(texts, text)
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("%s\nis not %s", texts[1], texts[0])
+	}
+	journal(strings.Repeat(begun, attempts))
+	text, err := printed(t, "-emulate", "-rows", rows, "links")
+	if err == nil || !strings.Contains(text, "| failed: it brought the process down | – |") ||
+		!strings.HasSuffix(text, "\nFailed: 64 KiB brought the process down.\n") {
+		t.Errorf("%v, %s", err, text)
+	}
+}
+
 // TestHidden: of copies that could be hidden by half, and were by a quarter, half was hidden.
 func TestHidden(t *testing.T) {
 	times := func(hidden, hideable float64) profile.Copies {
@@ -117,10 +155,10 @@ func TestSides(t *testing.T) {
 		limit limits
 		in    precision.Precision
 		want  int
-	}{{limits{}, precision.F32, 6}, {limited, precision.F32, 6}, {limits{}, precision.BF16, 3},
+	}{{limits{}, precision.F32, 7}, {limited, precision.F32, 7}, {limits{}, precision.BF16, 3},
 		{limited, precision.TF32, 6}} {
-		if got := b.sides(c.limit, c.in); len(got) != c.want || !slices.Equal(got[:2], own) ||
-			got[2] != "eager" {
+		if got := b.sides(c.limit, c.in); len(got) != c.want || got[0] != own[0] ||
+			!slices.Contains(got, "compile") {
 			t.Errorf("under %v in %s: %q", c.limit, c.in, got)
 		}
 	}

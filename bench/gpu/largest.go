@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/bench/internal/torch"
 	"github.com/gomem/gomem/graph/precision"
 	"github.com/gomem/gomem/internal/fit"
 	"github.com/gomem/gomem/models"
@@ -21,12 +24,12 @@ type growing struct {
 	of           func(n int) (config, error)
 }
 
-// growths are MoE by its experts and ResNet by the blocks of its third stage, the others being
-// 6, 32 and 6 (Wang et al., SuperNeurons, 2018).
+// growths are MoE by its experts, ResNet by the blocks of its third stage, the others being 6, 32
+// and 6 (Wang et al., SuperNeurons, 2018), and the Transformer and ResNet-152 by their batches.
 func growths(small bool) []growing {
-	size, experts, blocks, limit := "base", 64, 200, 20000
+	size, experts, blocks, batch, limit := "base", 64, 200, 32, 20000
 	if small {
-		size, experts, blocks, limit = "s512", 8, 1, 8
+		size, experts, blocks, batch, limit = "s512", 4, 1, 1, 4
 	}
 	return []growing{
 		{"MoE", "experts a layer", experts, limit, func(n int) (config, error) {
@@ -42,34 +45,72 @@ func growths(small bool) []growing {
 			}
 			return resNetOf(c), err
 		}},
+		{"Transformer", "pairs a step", batch, limit, func(n int) (config, error) {
+			c, err := models.NewTransformerConfig(size)
+			c.Pairs = n
+			return transformerOf(c), err
+		}},
+		{"ResNet-152", "images a step", batch, limit, func(n int) (config, error) {
+			c, err := models.NewResNetConfig(size)
+			if err != nil {
+				return config{}, err
+			}
+			c.Images = n
+			c.Blocks, err = models.ResNetBlocks(c.Depth)
+			return resNetOf(c), err
+		}},
 	}
 }
 
-// errTime ends a search.
-var errTime = errors.New("for want of time")
-
-// largest looks for the largest models that a limit is enough for, by planning, and runs steps
-// of them.
+// largest looks for the largest models that a limit is enough for, and runs steps of them.
 func largest(ctx context.Context, b *bench) error {
 	caps := b.caps()
 	l := caps[len(caps)-1]
-	b.title("Largest models", fmt.Sprintf("With %s of the GPU's memory and %s of the host's: the "+
-		"largest for which there is a plan, whose step then was run, and came to the peak that "+
-		"the plan has, to the byte.", size(int(l.device)), size(int(l.host))))
-	b.head(2, "model", "in what", "largest", "smallest refused", "parameters", "step ms",
+	b.title("Largest models", fmt.Sprintf("With %s of the GPU's memory and %s of the host's, in "+
+		"single precision. gomem's is the largest for which there is a plan, whose step then was "+
+		"run, and came to the peak that the plan has, to the byte. PyTorch's is found by steps, "+
+		"of which the smallest that failed is at most a sixteenth larger, where its allocator may "+
+		"take as much of the GPU's memory, and all of the host's. A search ends after %v.",
+		size(int(l.device)), size(int(l.host)), searching))
+	b.head(3, "model", "in what", "side", "largest", "smallest refused", "parameters", "step ms",
 		"peak MiB", "host MiB")
+	sides := slices.Concat(own[:1], variants[:1], variants[plain:]) // compiling takes long
+	var cut []string
 	for _, g := range growths(b.emulate) {
-		if err := b.grow(ctx, g, l); err != nil {
-			return err
+		for _, side := range sides {
+			row := fmt.Sprintf("%s in %s by %s", g.name, g.what, side)
+			cells, err := b.once(ctx, row, func(ctx context.Context) (outcome, error) {
+				cells, err := b.grow(ctx, g, l, side)
+				o, missing := outcomeOf(result{}, side, err)
+				if err == nil {
+					o.cells = [][]string{cells}
+				}
+				return o, missing
+			})
+			switch e, missing := errors.AsType[*torch.ErrMissing](err); {
+			case missing:
+				cells = [][]string{{"missing: " + e.Reason}}
+			case errors.Is(err, errTime):
+				cut = append(cut, row)
+			case err != nil:
+				return err
+			}
+			b.rowsOf([]string{g.name, g.what, called(side)}, cells)
 		}
 	}
+	b.missed(cut)
 	return nil
 }
 
-func (b *bench) grow(ctx context.Context, g growing, l limits) error {
+// grow is the row of a side: as long as there is time, gomem plans, and PyTorch runs steps.
+func (b *bench) grow(ctx context.Context, g growing, l limits, side string) ([]string, error) {
+	if side != own[0] {
+		return b.growTorch(ctx, g, l, side)
+	}
+	began := time.Now()
 	answer, err := fit.Largest(g.start, 1, g.limit, func(n int) (fit.Outcome, error) {
-		if !b.left() {
-			return fit.Outcome{}, errTime
+		if time.Since(began) > searching {
+			return fit.Outcome{}, errNear
 		}
 		c, err := g.of(n)
 		if err != nil {
@@ -77,30 +118,75 @@ func (b *bench) grow(ctx context.Context, g growing, l limits) error {
 		}
 		return fits(ctx, c, l)
 	})
-	if err != nil && !errors.Is(err, errTime) {
-		return err
+	if errors.Is(err, errNear) {
+		err = nil
 	}
-	refused := "none up to " + fmt.Sprint(g.limit)
-	if answer.Next > 0 {
-		refused = fmt.Sprint(answer.Next)
-	} else if err != nil {
-		refused = "not searched for, " + err.Error()
-	}
-	cells := []string{g.name, g.what, fmt.Sprint(answer.Most), refused}
-	if answer.Most == 0 {
-		b.row(append(cells, "", "", "", "")...)
-		return nil
+	if err != nil || answer.Most == 0 {
+		return found(answer, result{}), err
 	}
 	c, err := g.of(answer.Most)
 	if err != nil {
+		return nil, err
+	}
+	r, err := trained(ctx, c, l, precision.F32, b.probing())
+	return found(answer, r), err
+}
+
+// probing are the steps of a model that may be too large.
+func (b *bench) probing() steps { return steps{warm: 2, least: 1, most: 2, seconds: 1} }
+
+// errNear ends a search that has come near enough, or has taken long enough.
+var errNear = errors.New("near enough")
+
+// searching is after how long no more probes are made.
+const searching = patience * 2 / 3
+
+// growTorch searches by steps, in one process.
+func (b *bench) growTorch(ctx context.Context, g growing, l limits, side string) (cells []string,
+	err error) {
+	var best result
+	good, bad, began := 0, g.limit+1, time.Now()
+	err = b.torch(ctx, func(p *torch.Process) error {
+		answer, err := fit.Largest(g.start, 1, g.limit, func(n int) (o fit.Outcome, err error) {
+			c, err := g.of(n)
+			if err != nil {
+				return o, err
+			}
+			r, err := answered(p, b.asked(c, l, precision.F32, side, b.probing()))
+			switch {
+			case err != nil:
+				return o, fmt.Errorf("at %d: %w", n, err)
+			case r.Refused != "":
+				bad = n
+			default:
+				good, best = n, r
+			}
+			o = fit.Outcome{Fits: r.Refused == "", Load: r.Load}
+			if bad <= g.limit && bad-good <= good/16 || time.Since(began) > searching {
+				err = errNear
+			}
+			return o, err
+		})
+		if errors.Is(err, errNear) {
+			answer, err = fit.Answer{Most: good, Next: bad % (g.limit + 1)}, nil
+		}
+		cells = found(answer, best)
 		return err
+	})
+	return cells, err
+}
+
+// found are the cells of an answer and of the steps of what is largest.
+func found(a fit.Answer, r result) []string {
+	next := "–"
+	if a.Next > 0 {
+		next = fmt.Sprint(a.Next)
 	}
-	r, err := trained(ctx, c, l, precision.F32, steps{warm: 2, least: 1, most: 2, seconds: 1})
-	if err != nil {
-		return fmt.Errorf("%s with %d %s: %w", g.name, answer.Most, g.what, err)
+	cells := []string{fmt.Sprint(a.Most), next}
+	if a.Most == 0 {
+		return cells
 	}
-	b.row(append(cells, r.cells()[:4]...)...)
-	return nil
+	return append(cells, r.cells()[:4]...)
 }
 
 // fits reports whether there is a plan.

@@ -22,7 +22,7 @@ func links(ctx context.Context, b *bench) error {
 		"copies of a size as make 256 MiB, or one, one after the other on a stream a way; medians "+
 		"of 7 rounds. At once is both ways together, the two added up.")
 	b.head(1, "size", "to the GPU", "to the host", "at once")
-	return b.onGPU(func(r *rig) error {
+	return onGPU(b.dirs(), func(r *rig) error {
 		l, err := r.link(sizes[len(sizes)-1])
 		if err != nil {
 			return err
@@ -79,7 +79,7 @@ func (r *rig) pinned(n int) ([]byte, error) {
 func (l *link) rates(n int) ([]string, error) {
 	const rounds = 7
 	count := max(1, l.roundsBytes/n)
-	cells := []string{size(n)}
+	var cells []string
 	for _, way := range []struct{ in, out bool }{{true, false}, {false, true}, {true, true}} {
 		took, err := l.timed(rounds, func() error { return l.copies(n, count, way.in, way.out) })
 		if err != nil {

@@ -3,20 +3,23 @@
 // Command gpu measures an NVIDIA GPU, and training on it beside PyTorch, and prints tables for
 // docs/measurements. bench/gpu.sh is what runs all of it.
 //
-//	gpu [-emulate] [-seconds n] [-python path] PHASE
+//	gpu [-emulate] [-seconds n] [-python path] [-rows file] PHASE
 //
 // A phase is one of
 //
 //	name        what the tables' folder is called
 //	links       how fast copies are, each way and both at once
 //	products    how fast matrix products are, by precision
+//	kernels     what every operation of a step of three models takes, beside what the GPU's
+//	            bandwidth and its products allow
 //	models      steps of three models under a limit of the GPU's memory and without, here and
 //	            with PyTorch and its ways to need less of it
 //	precisions  the same in TF32 and in bfloat16
-//	largest     the largest models that memory is enough for, planned and run
+//	largest     the largest models and batches that memory is enough for, here and with PyTorch
 //	emulator    builds the emulator and prints its folder, for GOMEM_CUDA_PATH and EMU_DIR
 //
-// and ends after so many seconds: then its table says what was not measured.
+// and ends after so many seconds: then its table says what was not measured. Rows are kept in the
+// file, if there is one: a later run of the phase measures those that it lacks.
 //
 // With -emulate all sizes are small and the GPU is emulated: then the tables show that the
 // program works and nothing else, as they say.
@@ -44,9 +47,11 @@ func main() { gauge.Main("gpu", run) }
 type bench struct {
 	emulate bool
 	python  string
-	ends    time.Time // no row is begun after it
+	ends    time.Time // of what is measured
+	rows    *journal
 	gpu     cuda.Info
 	w       io.Writer
+	columns int     // of the table
 	failed  []error // gomem's runs that failed
 }
 
@@ -55,17 +60,19 @@ var phases = map[string]func(ctx context.Context, b *bench) error{
 	"name":       func(_ context.Context, b *bench) error { return b.printed(b.folder()) },
 	"links":      links,
 	"products":   products,
+	"kernels":    kernels,
 	"models":     inF32,
 	"precisions": inLess,
 	"largest":    largest,
 }
 
-func run(ctx context.Context, args []string, w io.Writer) error {
+func run(ctx context.Context, args []string, w io.Writer) (err error) {
 	f := flag.NewFlagSet("gpu", flag.ContinueOnError)
 	b := &bench{w: w}
 	f.BoolVar(&b.emulate, "emulate", false, "run on an emulated GPU, small")
 	f.StringVar(&b.python, "python", "python3", "Python `interpreter` that has PyTorch")
-	seconds := f.Float64("seconds", 600, "`time` after which no row is begun")
+	seconds := f.Float64("seconds", 600, "`time` after which it ends")
+	rows := f.String("rows", "", "`file` of rows that are there, and to which others are added")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -77,14 +84,18 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		dir, err := emu.Build()
 		return errors.Join(err, b.printed(dir))
 	case f.NArg() != 1 || !ok:
-		return fmt.Errorf("want one of name, links, products, models, precisions, largest, " +
-			"emulator")
+		return fmt.Errorf("want one of name, links, products, kernels, models, precisions, " +
+			"largest, emulator")
 	}
 	b.ends = time.Now().Add(time.Duration(*seconds * float64(time.Second)))
 	if err := b.find(); err != nil {
 		return err
 	}
-	return phase(ctx, b)
+	if b.rows, err = open(*rows); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.rows.close()) }()
+	return b.complete(phase(ctx, b))
 }
 
 // find looks for the GPU.

@@ -14,7 +14,10 @@ import (
 )
 
 // variants are PyTorch's ways to need less memory, the plain one first: peer.py has them.
-var variants = []string{"eager", "save_on_cpu", "checkpoint", "fsdp_offload"}
+var variants = []string{"eager", "compile", "save_on_cpu", "checkpoint", "fsdp_offload"}
+
+// plain are those that need no less memory.
+const plain = 2
 
 // own are gomem's sides: as it is, and with --no-cuda-graphs.
 var own = []string{"gomem", "gomem, one by one"}
@@ -32,7 +35,7 @@ func (b *bench) steps() steps {
 	if b.emulate {
 		return steps{least: 1, most: 1}
 	}
-	return steps{warm: 3, least: 3, most: 30, seconds: 5}
+	return steps{warm: 3, least: 3, most: 30, seconds: 4}
 }
 
 // inF32 measures steps of models in single precision beside all that PyTorch has for them.
@@ -60,7 +63,7 @@ func inLess(ctx context.Context, b *bench) error {
 }
 
 // compares says what tables of steps have.
-const compares = "medians of up to 30 steps or 5 s. gomem's peaks of memory are its plans', " +
+const compares = "medians of up to 30 steps or 4 s. gomem's peaks of memory are its plans', " +
 	"which the runs came to, to the byte, with the 32 MiB in which products work; PyTorch's are " +
 	"the most its allocators had given out, of the GPU's memory and of pinned memory. What CUDA " +
 	"graphs take is in no peak. Hidden is " +
@@ -76,65 +79,91 @@ func (b *bench) compared(ctx context.Context, all []config, ins ...precision.Pre
 	for _, c := range all {
 		for _, l := range b.caps() {
 			for _, in := range ins {
-				cut = append(cut, b.compare(ctx, c, l, in)...)
-				if ctx.Err() != nil {
-					return ctx.Err()
+				missing, err := b.compare(ctx, c, l, in)
+				if err != nil {
+					return err
 				}
+				cut = append(cut, missing...)
 			}
 		}
 	}
-	b.missed(cut, "for want of time")
-	return errors.Join(b.failed...)
+	b.missed(cut)
+	return nil
 }
 
-// sides are those that are measured under a limit: where there is none, PyTorch's ways to need
-// less memory are slower than the plain one, whatever the precision, as those in f32 show.
+// sides are those that are measured under a limit. Where there is none, PyTorch's ways to need
+// less memory are slower than the plain ones, and CUDA graphs save what they save, whatever the
+// precision, as those in f32 show.
 func (b *bench) sides(l limits, in precision.Precision) []string {
-	sides := slices.Concat(own, variants)
 	switch {
 	case b.emulate && l.device > 0: // which nothing holds PyTorch to on a processor
 		return own
-	case l.device == 0 && !in.Plain():
-		return sides[:len(own)+1]
+	case in.Plain():
+		return slices.Concat(own, variants)
+	case l.device == 0:
+		return slices.Concat(own[:1], variants[:plain])
 	}
-	return sides
+	return slices.Concat(own[:1], variants)
 }
 
 // compare writes the rows of a model under a limit, and returns those for which there was no
 // time. What fails is a row that says so, and others go on; if it is gomem, the command fails in
 // the end.
 func (b *bench) compare(ctx context.Context, c config, l limits,
-	in precision.Precision) (cut []string) {
-	for i, side := range b.sides(l, in) {
-		what := fmt.Sprintf("%s in %s under %s", c.Kind, in, l)
-		if !b.left() {
-			cut = append(cut, what+" by "+side)
-			continue
-		}
-		var r result
-		var err error
-		if i < len(own) {
-			n := b.steps()
-			n.eager = i > 0
-			r, err = trained(ctx, c, l, in, n)
-		} else {
-			r, err = b.peer(ctx, c, l, in, side)
-			side = "PyTorch " + side
-		}
+	in precision.Precision) (cut []string, err error) {
+	for _, side := range b.sides(l, in) {
+		row := fmt.Sprintf("%s in %s under %s by %s", c.Kind, in, l, side)
 		first := []string{c.Kind, string(in), l.String()}
-		if e, ok := errors.AsType[*torch.ErrMissing](err); ok {
+		cells, err := b.once(ctx, row, func(ctx context.Context) (outcome, error) {
+			r, err := b.stepsOf(ctx, c, l, in, side)
+			return outcomeOf(r, side, err)
+		})
+		switch e, missing := errors.AsType[*torch.ErrMissing](err); {
+		case missing:
 			b.row(append(first, "PyTorch", "missing: "+e.Reason)...)
-			return cut
+			return cut, nil
+		case errors.Is(err, errTime):
+			cut = append(cut, row)
+		case err != nil:
+			return cut, err
 		}
-		if err != nil {
-			r.Refused = "failed: " + err.Error()
-			if i < len(own) {
-				b.failed = append(b.failed, fmt.Errorf("%s: %w", what, err))
-			}
-		}
-		b.row(append(append(first, side), r.cells()...)...)
+		b.rowsOf(append(first, called(side)), cells)
 	}
-	return cut
+	return cut, nil
+}
+
+// called is what a table calls a side.
+func called(side string) string {
+	if slices.Contains(own, side) {
+		return side
+	}
+	return "PyTorch " + side
+}
+
+// stepsOf runs a side's steps.
+func (b *bench) stepsOf(ctx context.Context, c config, l limits, in precision.Precision,
+	side string) (result, error) {
+	n := b.steps()
+	if !slices.Contains(own, side) {
+		return b.peer(ctx, c, l, in, side)
+	}
+	n.eager = side != own[0]
+	return trained(ctx, c, l, in, n)
+}
+
+// outcomeOf is the row of a result. An error is a row, too, unless PyTorch is missing.
+func outcomeOf(r result, side string, err error) (o outcome, _ error) {
+	if _, missing := errors.AsType[*torch.ErrMissing](err); missing {
+		return o, err
+	}
+	if err != nil {
+		r.Refused = "failed: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+		if slices.Contains(own, side) {
+			o.failed = err
+		}
+	}
+	o.cells = [][]string{r.cells()}
+	return o, nil
 }
 
 func (l limits) String() string {
@@ -148,9 +177,9 @@ func (l limits) String() string {
 func (r result) cells() []string {
 	cells := []string{strings.TrimPrefix(fmt.Sprint(r.Parameters), "0")}
 	if r.Refused != "" {
-		return append(cells, r.Refused, "", "", "", "")
+		return append(cells, r.Refused)
 	}
-	hidden := ""
+	hidden := "–"
 	if r.Hidden > 0 {
 		hidden = fmt.Sprintf("%.1f", 100*r.Hidden)
 	}

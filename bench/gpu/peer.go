@@ -29,21 +29,40 @@ type request struct {
 	Seconds   float64             `json:"seconds"`
 }
 
+// asked is what a variant is asked for.
+func (b *bench) asked(c config, l limits, in precision.Precision, variant string,
+	n steps) request {
+	r := request{config: c, Variant: variant, Precision: in, Device: "cuda", Cap: l.device,
+		Warm: n.warm, Least: n.least, Most: n.most, Seconds: n.seconds}
+	if b.emulate {
+		r.Device = "cpu"
+	}
+	return r
+}
+
 // peer runs a variant in a process of its own, so that nothing is left of the one before.
 func (b *bench) peer(ctx context.Context, c config, l limits, in precision.Precision,
 	variant string) (r result, err error) {
-	n := b.steps()
-	ask := request{config: c, Variant: variant, Precision: in, Device: "cuda",
-		Cap: l.device, Warm: n.warm, Least: n.least, Most: n.most, Seconds: n.seconds}
-	if b.emulate {
-		ask.Device = "cpu"
-	}
+	err = b.torch(ctx, func(p *torch.Process) error {
+		r, err = answered(p, b.asked(c, l, in, variant, b.steps()))
+		return err
+	})
+	return r, err
+}
+
+// torch calls a function with a process.
+func (b *bench) torch(ctx context.Context, f func(p *torch.Process) error) (err error) {
 	p, err := torch.Start(ctx, b.python, program, append(os.Environ(),
 		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")...) // or blocks leave gaps under a cap
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
+	return f(p)
+}
+
+// answered is a process' answer.
+func answered(p *torch.Process, ask request) (r result, err error) {
 	line, err := json.Marshal(ask)
 	if err != nil {
 		return r, err

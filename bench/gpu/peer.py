@@ -2,6 +2,7 @@
 
 A request has a model's sizes and a variant:
     eager         nothing special
+    compile       by torch.compile
     save_on_cpu   what the forward pass saves is in pinned memory of the host
     checkpoint    blocks are computed again in the backward pass
     fsdp_offload  parameters, gradients and optimizer on the host (FSDP2, CPUOffloadPolicy)
@@ -11,7 +12,9 @@ a precision:
     bf16          automatic mixed precision, and TF32 off where it leaves f32
 and a limit of what the allocator may take of the GPU's memory."""
 import contextlib
+import gc
 import os
+import resource
 import statistics
 import time
 
@@ -181,14 +184,17 @@ def optimizer(c, parameters):
     return torch.optim.Adam(parameters, lr=1e-4)
 
 
-def sharded(model):
+def sharded(model, device):
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     os.environ.setdefault("MASTER_PORT", "29571")
-    dist.init_process_group("cpu:gloo,cuda:nccl", rank=0, world_size=1)
-    options = {"mesh": init_device_mesh("cuda", (1,)), "offload_policy": CPUOffloadPolicy()}
+    if not dist.is_initialized():
+        kinds = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
+        dist.init_process_group(kinds, rank=0, world_size=1)
+    policy = CPUOffloadPolicy(pin_memory=device == "cuda")
+    options = {"mesh": init_device_mesh(device, (1,)), "offload_policy": policy}
     for block in model.blocks:
         fully_shard(block, **options)
     return fully_shard(model, **options)
@@ -203,13 +209,17 @@ def train(c):
     torch.manual_seed(0)
     model = ResNet(c) if c["kind"] == "resnet" else Translator(c)
     count = sum(p.numel() for p in model.parameters())
-    if offload and not cuda:
-        return {"Parameters": count, "Refused": "needs a GPU"}
-    model = sharded(model) if offload else model.to(c["device"])
+    model = sharded(model, c["device"]) if offload else model.to(c["device"])
     update, inputs = optimizer(c, model.parameters()), data(c, c["device"])
 
     def run(block, *x):
         return checkpoint(block, *x, use_reentrant=False) if variant == "checkpoint" else block(*x)
+
+    def loss_of(*inputs):
+        return model(run, *inputs)
+
+    if variant == "compile":
+        loss_of = torch.compile(loss_of, backend="inductor" if cuda else "aot_eager")
 
     def step():
         saving = contextlib.nullcontext()
@@ -219,7 +229,7 @@ def train(c):
         if c["precision"] == "bf16":
             numbers = torch.autocast(c["device"], dtype=torch.bfloat16)
         with saving, numbers:
-            loss = model(run, *inputs)
+            loss = loss_of(*inputs)
         loss.backward()
         update.step()
         update.zero_grad(set_to_none=True)
@@ -235,11 +245,34 @@ def train(c):
         loss = step()
         if i >= c["warm"]:
             times.append(time.perf_counter() - start)
-    host = 0
-    if cuda and hasattr(torch.cuda, "host_memory_stats"):
-        host = torch.cuda.host_memory_stats().get("allocated_bytes.peak", 0)
-    return {"Parameters": count, "Seconds": statistics.median(times), "Loss": loss, "Host": host,
-            "Peak": torch.cuda.max_memory_allocated() if cuda else 0}
+    peak, host = torch.cuda.max_memory_allocated() if cuda else 0, pinned()
+    return {"Parameters": count, "Seconds": statistics.median(times), "Loss": loss, "Peak": peak,
+            "Host": host, "Load": load(peak, host, c["cap"])}
+
+
+def pinned():
+    """The most that was pinned of the host's memory, of releases that say so."""
+    if not torch.cuda.is_available() or not hasattr(torch.cuda, "host_memory_stats"):
+        return 0
+    return torch.cuda.host_memory_stats().get("allocated_bytes.peak", 0)
+
+
+def load(peak, host, cap):
+    """The part that is taken of what there is of memory, the GPU's or the host's."""
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(OSError, ValueError):  # a container has less
+        with open("/sys/fs/cgroup/memory.max") as f:
+            there = min(there, int(f.read()))
+    host += 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return max(peak / cap if cap else 0, host / there)
+
+
+def forget():
+    """Leaves nothing of the request before."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
 def answer(line):
@@ -247,12 +280,17 @@ def answer(line):
     tf32 = c["precision"] == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
     torch.backends.cudnn.benchmark = True
+    forget()
     try:
         return train(c)
     except OUT_OF_MEMORY as e:
         if "out of memory" not in str(e):
             raise
         return {"Refused": "out of memory"}
+    except RuntimeError as e:
+        if "pin" not in str(e) and "DefaultCPUAllocator" not in str(e):
+            raise
+        return {"Refused": "out of the host's memory"}
 
 
 serve(answer)

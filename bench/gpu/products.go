@@ -15,10 +15,12 @@ import (
 )
 
 // numbers are what products are computed in.
-var numbers = []struct {
+var numbers = []number{{"f32", false, false}, {"TF32", true, false}, {"bfloat16", false, true}}
+
+type number struct {
 	name       string
 	tf32, half bool
-}{{"f32", false, false}, {"TF32", true, false}, {"bfloat16", false, true}}
+}
 
 // products measures products of square matrices.
 func products(ctx context.Context, b *bench) error {
@@ -33,7 +35,7 @@ func products(ctx context.Context, b *bench) error {
 	b.title("Matrix products", "TFLOP/s of n×n by n×n, by the library, of random "+
 		"operands; medians of 7 rounds of 10.")
 	b.head(1, columns...)
-	return b.onGPU(func(r *rig) error {
+	return onGPU(b.dirs(), func(r *rig) error {
 		m, err := r.matrices(sizes[len(sizes)-1])
 		if err != nil {
 			return err
@@ -100,25 +102,30 @@ func (r *rig) scatter(at uint64, bytes int64) error {
 
 // rates are the row of a size.
 func (m *matrices) rates(n int) ([]string, error) {
-	const rounds, times = 7, 10
-	cells := []string{fmt.Sprint(n)}
+	var cells []string
 	for _, k := range numbers {
-		g := &driver.Gemm{M: n, N: n, K: n, Alpha: 1, A: m.at[0], B: m.at[1], C: m.at[2], LdA: n,
-			LdB: n, LdC: n, TF32: k.tf32, HalfIn: k.half, HalfOut: k.half}
-		g.Prepare()
-		took, err := m.timed(rounds, func() error {
-			for range times {
-				if err := m.handle.Run(g); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		flops, err := m.rate(n, k)
 		if err != nil {
 			return nil, err
 		}
-		flops := 2 * float64(n) * float64(n) * float64(n) * times
-		cells = append(cells, fmt.Sprintf("%.2f", flops/took/1e12))
+		cells = append(cells, fmt.Sprintf("%.2f", flops/1e12))
 	}
 	return cells, nil
+}
+
+// rate is how many floating-point operations a second products of a size take.
+func (m *matrices) rate(n int, k number) (flops float64, err error) {
+	const rounds, times = 7, 10
+	g := &driver.Gemm{M: n, N: n, K: n, Alpha: 1, A: m.at[0], B: m.at[1], C: m.at[2], LdA: n,
+		LdB: n, LdC: n, TF32: k.tf32, HalfIn: k.half, HalfOut: k.half}
+	g.Prepare()
+	took, err := m.timed(rounds, func() error {
+		for range times {
+			if err := m.handle.Run(g); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return 2 * float64(n) * float64(n) * float64(n) * times / took, err
 }

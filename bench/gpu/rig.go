@@ -17,9 +17,9 @@ type rig struct {
 	ends []func() error
 }
 
-// onGPU calls a function with the GPU.
-func (b *bench) onGPU(f func(r *rig) error) error {
-	d, err := driver.Load(driver.Options{Dirs: b.dirs()})
+// onGPU calls a function with the GPU, whose libraries are looked for in some folders first.
+func onGPU(dirs []string, f func(r *rig) error) error {
+	d, err := driver.Load(driver.Options{Dirs: dirs})
 	if err != nil {
 		return err
 	}

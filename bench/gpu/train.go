@@ -30,6 +30,7 @@ type result struct {
 	Loss       float64 // of the last step
 	Hidden     float64 // part of the copies that could be hidden that was; 0 is not known
 	Refused    string  // why there was no step
+	Load       float64 // PyTorch's part of the memory that there is; 0 is not known
 }
 
 // steps are how many steps are counted at least and at most, after those that warm up, how long
@@ -90,17 +91,7 @@ func (r *result) open(ctx context.Context, p *gomem.Planned, o gomem.Options, m 
 // are spared, and says how much of the copies was hidden.
 func (r *result) trace(ctx context.Context, p *gomem.Planned, o gomem.Options,
 	m *models.Model, n int) error {
-	var t result
-	o.Trace = new(gomem.TraceRecorder)
-	if err := t.open(ctx, p, o, m, steps{warm: 1, least: n, most: n}); err != nil {
-		return err
-	}
-	runs := profile.Runs(p.Results[0].Plan, o.Trace.Events())
-	if len(runs) < 2 {
-		return fmt.Errorf("%d of %d steps were traced", len(runs), 1+n)
-	}
-	x, err := profile.New(profile.Input{Plan: p.Results[0].Plan, Graph: p.Graph,
-		Measured: runs[1:]}) // the first one warms up
+	x, err := traced(ctx, p, o, m, n)
 	if err != nil {
 		return err
 	}
