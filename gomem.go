@@ -187,6 +187,11 @@ func (s *Session) open(o Options) error {
 		t.checks = checksOf(s.planned.Graph, s.planned.Targets[i], r.Plan.Feeds)
 		s.targets = append(s.targets, t)
 	}
+	if d, ok := s.device.(device.Trier); ok {
+		if err := d.Try(); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !Computes(o.Device): // nor exchanges
 		return nil

@@ -55,6 +55,13 @@ type Device interface {
 	Close() error
 }
 
+// Trier is a device that can show that it computes what its tasks say.
+type Trier interface {
+	// Try runs parts of the tasks that were made, before any has run, in their memories, which are
+	// zero then. The error says what computes something else than it should.
+	Try() error
+}
+
 // Memory is one allocation, handed out by address.
 type Memory interface {
 	// Space is where it is, which decides what engines may touch it.

@@ -55,6 +55,7 @@ type Device struct {
 	dnn      *driver.DNN // nil: there is none
 	noDNN    error       // why it is not, if it is there and cannot be loaded
 	convs    convolutions
+	ones     ones // products to be tried
 	fault    device.Fault
 	broken   atomic.Bool // the GPU has told of an error
 	clock    clock
@@ -198,6 +199,30 @@ func (d *Device) Stop(cause error) { d.fault.Set(cause) }
 func (d *Device) Reset() {
 	d.settle()
 	d.host.Reset()
+}
+
+// Try has every product of the tasks that were made computed once, of ones, where the tasks have
+// their operands, and zeroes the memory. A product that comes to something else is a
+// *[ProductError].
+func (d *Device) Try() error {
+	for _, s := range d.streams {
+		s, ok := s.(*stream)
+		if !ok || s.products == nil {
+			continue
+		}
+		err := d.bound(func() error {
+			err := errors.Join(d.ones.try(d, s), d.gpu.Sync())
+			for _, m := range d.memories {
+				err = errors.Join(err, d.gpu.Clear(m.addr, m.bytes))
+			}
+			return errors.Join(err, d.gpu.Sync())
+		})
+		if err != nil {
+			return fmt.Errorf("cuda device: %w", err)
+		}
+		return nil
+	}
+	return nil
 }
 
 // settle waits until the GPU's streams are done.

@@ -29,7 +29,9 @@
 // Matrix products are cuBLAS's, by its older interface: with one workspace a stream and one
 // algorithm a shape, which it chooses itself, they repeat to the bit. cuBLASLt would add sums of
 // biases and activations to products, which may round otherwise than they do alone, so that fusion
-// would change results; it is not used.
+// would change results; it is not used. Some versions have lost the end of sums whose number of
+// terms is odd, in some shapes: so before the first step each product of the plans, of one shape
+// and form once, is computed of ones in the plans' memory, and looked at ([ProductError]).
 //
 // Convolutions that are no matrix products are cuDNN's where it is found, of version 8 or 9, and
 // kernels of our own otherwise, or where cuDNN does not compute a shape or wants more than 256 MiB

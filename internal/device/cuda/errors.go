@@ -53,3 +53,32 @@ func (e *PinError) Error() string {
 
 // Unwrap is the driver's error.
 func (e *PinError) Unwrap() error { return e.Err }
+
+// WrongError says that a library computes something else than it should.
+type WrongError struct {
+	Element   int     // of the result
+	Got, Want float64 // what it is, and what a plain loop comes to
+}
+
+// Error is one line.
+func (e *WrongError) Error() string {
+	return fmt.Sprintf("a trial came to something else: element %d is %v and should be %v",
+		e.Element, e.Got, e.Want)
+}
+
+// ProductError says which product a library computes wrong.
+type ProductError struct {
+	Product string // "5×3 of 21 terms, f32 to f32"
+	Library string // with its version
+	File    string // that it is
+	Err     *WrongError
+}
+
+// Error is one line.
+func (e *ProductError) Error() string {
+	return fmt.Sprintf("%s (%s) fails at a product, use another version of it: %s: %v", e.Library,
+		e.File, e.Product, e.Err)
+}
+
+// Unwrap is what is wrong.
+func (e *ProductError) Unwrap() error { return e.Err }

@@ -159,6 +159,7 @@ func (d *Device) prepare(t *task, c kernels.Command) error {
 			return nil
 		}
 		g := columns(c)
+		d.ones.add(g)
 		t.parts = append(t.parts, func(s *stream) error { return s.products.Run(g) })
 	case kernels.Conv:
 		return d.convolve(t, c)

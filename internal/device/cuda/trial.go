@@ -5,7 +5,6 @@ package cuda
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 
@@ -185,18 +184,6 @@ func (t *trial) one(by *driver.Convolver, x try, at uint64) (why, err error) {
 		}
 	}
 	return nil, nil
-}
-
-// WrongError says that a library computes something else than it should.
-type WrongError struct {
-	Element   int     // of the result
-	Got, Want float64 // what it is, and what a plain loop comes to
-}
-
-// Error is one line.
-func (e *WrongError) Error() string {
-	return fmt.Sprintf("a trial came to something else: element %d is %v and should be %v",
-		e.Element, e.Got, e.Want)
 }
 
 // compare compares part of a result from a byte with a plain loop: some elements, as many as take

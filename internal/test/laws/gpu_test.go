@@ -310,6 +310,16 @@ func TestLibrariesTakeMemory(t *testing.T) {
 	}
 }
 
+// TestWrongProduct: where the library loses terms of a product of the plans, there is no session.
+func TestWrongProduct(t *testing.T) {
+	emulated(t)
+	t.Setenv("EMU_LOSES", "20")
+	_, _, err := learnt(perceptron(), gomem.Options{Device: gomem.CUDA}, 1)
+	if e, ok := errors.AsType[*cuda.ProductError](err); !ok || e.Err.Want != 20 || e.Err.Got != 16 {
+		t.Errorf("a library that loses terms: %v", err)
+	}
+}
+
 // TestUnpinned: where the host's memory cannot be pinned, or a part of it, copies are slow and bits
 // are the same.
 func TestUnpinned(t *testing.T) {

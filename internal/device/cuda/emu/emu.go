@@ -86,7 +86,8 @@ const library = "libcuda.so.1"
 // likewise, that it fails to compute and computes wrong; EMU_CONV_ROOM, bytes that it works in;
 // EMU_HANDLE and EMU_FIRST, bytes that cuBLAS takes for a handle and for what it loads at first;
 // EMU_CHOOSY, which has the order of its additions depend on sizes, addresses modulo 256 and its
-// workspace, as the choice among a library's kernels may;
+// workspace, as the choice among a library's kernels may; EMU_LOSES, of how many terms sums are of
+// which it leaves out what is beyond a multiple of 8;
 // EMU_HURRY, how much faster than the clock the times of events pass; EMU_PINS, bytes of the host
 // that can be pinned; EMU_STICKY, which has errors outlive their context; EMU_UNBOUND, which has no
 // thread get the context; EMU_ARCHS, compute capabilities that kernels are compiled for, "80 90";

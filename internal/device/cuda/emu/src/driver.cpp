@@ -311,7 +311,8 @@ API Result cuDevicePrimaryCtxRetain(Context **c, int device) {
 			env("CAPTURE", ""), atoi(env("CONV_LACKS", "0").c_str()),
 			atoi(env("CONV_FAILS", "0").c_str()), atoi(env("CONV_BREAKS", "0").c_str()),
 			atoi(env("CONV_ERRS", "0").c_str()), atoll(env("CONV_ROOM", "4096").c_str()), atoll(env("HANDLE", "0").c_str()),
-			atoll(env("FIRST", "0").c_str()), env("CHOOSY", "") != "", atof(env("HURRY", "1").c_str()),
+			atoll(env("FIRST", "0").c_str()), env("CHOOSY", "") != "", atoi(env("LOSES", "0").c_str()),
+			atof(env("HURRY", "1").c_str()),
 			atoll(env("PINS", "0").c_str()), env("RACES", "") != "",
 			env("UNBOUND", "") != ""};
 		made = 0;

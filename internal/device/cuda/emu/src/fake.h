@@ -53,6 +53,7 @@ struct Settings {
 	                         // loads for the first product of a context
 	bool choosy;             // CHOOSY: the order of cuBLAS's additions depends on sizes, addresses
 	                         // modulo 256, and the workspace
+	int loses;               // LOSES: of how many terms sums are of which cuBLAS loses the last ones
 	double hurry;            // HURRY: how much faster than the clock events' times pass
 	long long pins;          // PINS: bytes of the host that can be pinned, 0 is all
 	bool races;              // RACES: accesses are watched
