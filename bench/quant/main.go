@@ -3,9 +3,11 @@
 //	go run ./bench/quant [-format name] [-elements n] [-rows n] [-rounds n]
 //
 // The numbers are drawn from a normal distribution; an error is the root of the mean square, as a
-// part of their deviation. Then a row is multiplied by a matrix of so many rows, which is to be
-// larger than caches, beside one of float32; GB/s are those of the matrix that are read. Rates are
-// millions of elements in a second of the processor's time, on one thread, medians of the rounds.
+// part of their deviation. Then a row, and many, are multiplied by a matrix of so many rows, which
+// is to be larger than caches, beside one of float32; GB/s are those of the matrix that are read.
+// Rates are millions of elements, or of products of two, in a second of the processor's time, on
+// one thread, medians of the rounds. Errors of products are roots of mean squares, as parts of
+// those of the products in float64.
 package main
 
 import (
@@ -56,6 +58,7 @@ func run(_ context.Context, args []string, w io.Writer) error {
 		}
 	}
 	products(w, formats, newMatrix(*rows), *rounds)
+	roundings(w, formats)
 	return nil
 }
 

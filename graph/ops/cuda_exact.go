@@ -96,6 +96,8 @@ func exactSums() {
 	cuda.Exact[arg](nil)
 	cuda.Exact[correct](nil)
 	cuda.Exact[topK](nil)
+	cuda.Exact(func(o packedMatMul) bool { return o.rounded() > 0 })
+	cuda.Exact(func(o packedExpert) bool { return o.Of.rounded() > 0 })
 }
 
 func exactUpdates() {

@@ -141,7 +141,8 @@ func (o packedJoin) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 }
 
 func packedExpertCUDA(o packedExpert, c *cuda.Call) ([]cuda.Command, error) {
-	list := o.Of.launches(c.Out[0], c.In[1], c.In[2], c.In[3].Addr+4*uint64(o.Expert))
+	list := o.Of.launches(c.Out[0], c.In[1], c.In[2], c.Scratch,
+		c.In[3].Addr+4*uint64(o.Expert))
 	if c.In[0].Addr != c.Out[0].Addr {
 		list = append([]cuda.Command{copiedWhole(c.Out[0], c.In[0])}, list...)
 	}
@@ -150,7 +151,9 @@ func packedExpertCUDA(o packedExpert, c *cuda.Call) ([]cuda.Command, error) {
 
 func init() {
 	kernel.Register(kernel.CPU, packedExpertCPU)
-	cuda.Register(packedExpertCUDA, nil)
+	cuda.Register(packedExpertCUDA, func(o packedExpert, in, out []graph.Type) int64 {
+		return o.Cost(in, out).Scratch
+	})
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
 	offsets, shares := tensor.Of(graph.I32, 4), fill32(0, 3, 3, 11)
 	of := packedMatMul{Format: quant.Q8_0, Width: 64}

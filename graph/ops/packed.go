@@ -9,6 +9,7 @@ import (
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/fewbits"
 	"github.com/gomem/gomem/internal/kernel/gemm"
+	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/quant"
 )
 
@@ -46,7 +47,11 @@ func whole16(f quant.Format) tensor.DType {
 }
 
 // MatMulPacked is x·Wᵀ, where the rows of W are packed as [PackedType] says: x f32[… k] →
-// f32[… rows]. W becomes f32 a few rows at a time, and has no gradient.
+// f32[… rows]. W has no gradient. In q8_0, q4_0, q4_k and q6_k its elements are integers with a
+// scale, and are multiplied by integers: of x each 32 elements are rounded to multiples of their
+// largest magnitude by 16,383. What is not finite in x is not finite in products of it, and what
+// is below 2⁻¹¹² is zero. In other formats W becomes f32, a few rows at a time, as it does for the
+// gradient of x, which is that of the product of x as it is.
 func MatMulPacked(x, w graph.Value, format string) graph.Value {
 	if !x.Valid() || !w.Valid() {
 		return graph.Value{}
@@ -124,7 +129,15 @@ func (o packedMatMul) Cost(in, out []graph.Type) graph.Cost {
 	w := in[1]
 	elems := int64(w.Size(0)) * int64(o.Width)
 	n := int64(in[0].Elems() / max(1, in[0].Size(-1)))
-	return graph.Cost{FLOPs: 2 * n * elems, Bytes: bytes(in, out)}
+	return graph.Cost{FLOPs: 2 * n * elems, Bytes: bytes(in, out), Scratch: n * o.rounded()}
+}
+
+// rounded is the bytes that a row of x takes as integers, or 0 where it is multiplied as it is.
+func (o packedMatMul) rounded() int64 {
+	if o.Back || !o.Format.Integral() {
+		return 0
+	}
+	return fewbits.RoundedBytes(o.Width)
 }
 
 // VJP: the matrix is not trained.
@@ -160,12 +173,37 @@ func packedMatMulCPU(o packedMatMul, c *kernel.Call) error {
 		clear(out)
 		return nil
 	}
+	of := fewbits.Rows{Format: o.Format, Elements: o.Width, Data: w.Data}
+	if size := int(o.rounded()); size > 0 {
+		c.Pool.For(rows, max(1, grain/o.Width), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				fewbits.Round(c.Scratch[i*size:(i+1)*size], x[i*k:(i+1)*k])
+			}
+		})
+		timesRounded(c.Pool, of, c.Scratch, out, rows)
+		return nil
+	}
 	p := gemm.Product{Batch: 1, M: rows, N: n, K: k, Alpha: 1, C: out, LDC: n,
 		A: gemm.Matrix{F32: x, LD: k}, As: o.ordered(rows, w.Type).As}
-	p.B.Rows, p.B.Trans = fewbits.Rows{Format: o.Format, Elements: o.Width, Data: w.Data}, !o.Back
+	p.B.Rows, p.B.Trans = of, !o.Back
 	p.Compute(c.Pool)
 	return nil
 }
+
+// timesRounded sets out to the products of rounded rows and those of w, of which so many at a time
+// are a task.
+func timesRounded(p *pool.Pool, w fewbits.Rows, x []byte, out []float32, rows int) {
+	const panel = 16
+	n := w.Len()
+	least := max(1, packedGrain/(panel*w.Elements*rows))
+	p.For((n+panel-1)/panel, least, func(lo, hi int) {
+		lo, hi = lo*panel, min(hi*panel, n)
+		w.Times(out[lo:], n, x, rows, lo, hi-lo)
+	})
+}
+
+// packedGrain is the least products of elements of a task, some microseconds.
+const packedGrain = 1 << 17
 
 // EmbeddingPacked looks rows up in a table whose rows of so many elements are packed as
 // [PackedType] says, some rows of a larger one from first on: ids i32[…] → f32[… elements], zeros
@@ -256,6 +294,7 @@ func init() {
 	kernel.Register(kernel.CPU, packedMatMulCPU)
 	kernel.Register(kernel.CPU, packedEmbeddingCPU)
 	f := func(sizes ...int) graph.Type { return tensor.Of(graph.F32, sizes...) }
+	const rounding = 4 // a step of differences beside which rounding of x is small
 	for _, c := range []struct {
 		format      quant.Format
 		rows, width int
@@ -267,7 +306,7 @@ func init() {
 		}
 		fill := fills{1: packedRows(c.format, c.width)}
 		register(
-			Sample{Op: packedMatMul{Format: c.format, Width: c.width}, Fill: fill,
+			Sample{Op: packedMatMul{Format: c.format, Width: c.width}, Fill: fill, Eps: rounding,
 				In: []graph.Type{f(2, 3, c.width), w}, NoGrad: []int{1}, Second: true},
 			Sample{Op: packedMatMul{Format: c.format, Width: c.width, Back: true}, Fill: fill,
 				In: []graph.Type{f(4, c.rows), w}, NoGrad: []int{1}, Second: true})
@@ -275,6 +314,9 @@ func init() {
 			In: []graph.Type{w, tensor.Of(graph.I32, 2, 3)}, NoGrad: []int{0, 1},
 			Fill: fills{0: packedRows(c.format, c.width), 1: below(c.rows + 2)}})
 	}
+	register(Sample{Op: packedMatMul{Format: quant.Q8_0, Width: 320}, Fill: fills{
+		1: packedRows(quant.Q8_0, 320)}, In: []graph.Type{f(11, 320), tensor.Of(graph.U8, 9, 340)},
+		NoGrad: []int{1}, Eps: rounding})
 	register(Sample{Op: packedMatMul{Format: quant.BF16, Width: 7},
 		In: []graph.Type{f(3, 7), tensor.Of(graph.BF16, 5, 7)}, NoGrad: []int{1}, Second: true})
 }

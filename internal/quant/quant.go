@@ -20,22 +20,24 @@ const (
 )
 
 // layout is what a format is: its name, the elements and bytes of a block, the bytes before the
-// first; a row packed, and blocks unpacked, of which the lengths are right.
+// first; a row packed, and blocks unpacked, of which the lengths are right; and, if elements are
+// integers times a scale, blocks as a group.
 type layout struct {
 	name                    string
 	elements, bytes, header int
 	pack                    func(dst []byte, src []float32)
 	unpack                  func(dst []float32, src []byte)
+	group                   func(g *Group, src []byte)
 }
 
 var layouts = [...]layout{
-	Q8_0: {"q8_0", 32, q8Bytes, 0, packQ8, unpackQ8},
-	Q4_0: {"q4_0", 32, q4Bytes, 0, packQ4, unpackQ4},
-	Q4_K: {"q4_k", super, q4kBytes, 0, packQ4K, unpackQ4K},
-	Q6_K: {"q6_k", super, q6kBytes, 0, packQ6K, unpackQ6K},
-	NF4:  {"nf4", nf4Block, nf4Bytes, nf4Header, packNF4, nil},
-	BF16: {"bf16", 1, 2, 0, packBF16, unpackBF16},
-	F16:  {"f16", 1, 2, 0, packF16, unpackF16},
+	Q8_0: {"q8_0", 32, q8Bytes, 0, packQ8, unpackQ8, groupQ8},
+	Q4_0: {"q4_0", 32, q4Bytes, 0, packQ4, unpackQ4, groupQ4},
+	Q4_K: {"q4_k", super, q4kBytes, 0, packQ4K, unpackQ4K, groupQ4K},
+	Q6_K: {"q6_k", super, q6kBytes, 0, packQ6K, unpackQ6K, groupQ6K},
+	NF4:  {"nf4", nf4Block, nf4Bytes, nf4Header, packNF4, nil, nil},
+	BF16: {"bf16", 1, 2, 0, packBF16, unpackBF16, nil},
+	F16:  {"f16", 1, 2, 0, packF16, unpackF16, nil},
 }
 
 // All are the formats there are.

@@ -305,3 +305,52 @@ func TestNothingAllocated(t *testing.T) {
 		}
 	}
 }
+
+// TestGroups: of whatever bytes, integers times scales, less floors, are the elements; and the sums
+// that they are made for fit 32 bits.
+func TestGroups(t *testing.T) {
+	draw := rand.New(rand.NewPCG(11, 12))
+	for _, f := range All() {
+		if got, want := f.Integral(), f < NF4; got != want {
+			t.Errorf("%s: integral is %t", f, got)
+		}
+		for c := 0; f.Integral() && c < 500; c++ {
+			n := f.Block() * (1 + draw.IntN(GroupSize/f.Block()))
+			size, err := f.RowBytes(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := make([]byte, size)
+			for i := range row {
+				row[i] = byte(draw.Uint32())
+				if c < 2 { // the largest codes of Q8_0; of Q6_K, and its largest steps
+					row[i] = 0x80
+					if c == 1 && i < 192 {
+						row[i] = 0
+					}
+				}
+			}
+			var g Group
+			f.Group(&g, row)
+			x := make([]float32, n)
+			f.Unpack(x, row)
+			var sum [8]int64
+			for i, q := range g.Codes {
+				sum[i/32] += 16383 * int64(max(q, -q))
+				if i >= n {
+					if q != 0 || g.Scales[i/32] != 0 || g.Floors[i/32] != 0 {
+						t.Fatalf("%s: element %d of %d is not zero", f, i, n)
+					}
+					continue
+				}
+				got := float32(g.Scales[i/32]*float32(q)) - g.Floors[i/32]
+				if got != x[i] && (got == got || x[i] == x[i]) {
+					t.Fatalf("%s: element %d is %g, want %g", f, i, got, x[i])
+				}
+			}
+			if most := slices.Max(sum[:]); most > math.MaxInt32 {
+				t.Fatalf("%s: a sum may be %d", f, most)
+			}
+		}
+	}
+}

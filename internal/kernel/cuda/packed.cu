@@ -23,33 +23,47 @@ __device__ __forceinline__ float float_at(const u8 *p) {
 	return __uint_as_float((u32)two(p) | (u32)two(p + 2) << 16);
 }
 
+// A block of 32 elements of a row whose elements are integers: some bytes, the number of the block
+// in them, and what integers are multiplied by, and less what.
+struct Block {
+	const u8 *at;
+	int part;
+	float scale, floor;
+};
+
+__device__ inline Block block_of(int format, const u8 *row, i64 i) {
+	switch (format) {
+	case Q8_0: row += i * 34; return Block{row + 2, 0, from_f16(two(row)), 0};
+	case Q4_0: row += i * 18; return Block{row + 2, 0, from_f16(two(row)), 0};
+	case Q6_K: row += i / 8 * 210; return Block{row, (int)(i % 8), from_f16(two(row + 208)), 0};
+	}
+	row += i / 8 * 144; // of Q4_K
+	const u8 *s = row + 4;
+	int p = (int)(i % 8), step, floor;
+	if (p < 4) step = s[p] & 63, floor = s[4 + p] & 63;
+	else step = (s[4 + p] & 15) | s[p - 4] >> 6 << 4, floor = s[4 + p] >> 4 | s[p] >> 6 << 4;
+	return Block{row + 16 + p / 2 * 32, p % 2, from_f16(two(row)) * (float)step,
+		from_f16(two(row + 2)) * (float)floor};
+}
+
+// The code of element i of a block, and the step of its part, which is 1 but in Q6_K.
+__device__ __forceinline__ int code_of(int format, const Block &b, int i) {
+	switch (format) {
+	case Q8_0: return (signed char)b.at[i];
+	case Q4_0: return (b.at[i % 16] >> i / 16 * 4 & 15) - 8;
+	case Q4_K: return b.at[i] >> b.part * 4 & 15;
+	}
+	int half = b.part / 4, quarter = b.part % 4;
+	return ((b.at[64 * half + quarter % 2 * 32 + i] >> quarter / 2 * 4 & 15) |
+		(b.at[128 + 32 * half + i] >> quarter * 2 & 3) << 4) - 32;
+}
+__device__ __forceinline__ int step_of(int format, const Block &b, int i) {
+	return format == Q6_K ? (signed char)b.at[192 + b.part * 2 + i / 16] : 1;
+}
+
 // Element i of a row.
 __device__ inline float packed_at(int format, const u8 *row, i64 i) {
 	switch (format) {
-	case Q8_0: {
-		const u8 *b = row + i / 32 * 34;
-		return (float)(signed char)b[2 + i % 32] * from_f16(two(b));
-	}
-	case Q4_0: {
-		const u8 *b = row + i / 32 * 18;
-		int k = (int)(i % 32);
-		return from_f16(two(b)) * (float)((b[2 + k % 16] >> k / 16 * 4 & 15) - 8);
-	}
-	case Q4_K: {
-		const u8 *b = row + i / 256 * 144, *s = b + 4;
-		int k = (int)(i % 256), p = k / 32, step, floor;
-		if (p < 4) step = s[p] & 63, floor = s[4 + p] & 63;
-		else step = (s[4 + p] & 15) | s[p - 4] >> 6 << 4, floor = s[4 + p] >> 4 | s[p] >> 6 << 4;
-		float d = from_f16(two(b)) * (float)step, m = from_f16(two(b + 2)) * (float)floor;
-		return d * (float)(b[16 + k / 64 * 32 + k % 32] >> (p & 1) * 4 & 15) - m;
-	}
-	case Q6_K: {
-		const u8 *b = row + i / 256 * 210;
-		int k = (int)(i % 256), half = k / 128, r = k % 128;
-		int q = (b[64 * half + r % 64] >> r / 64 * 4 & 15) |
-			(b[128 + 32 * half + r % 32] >> r / 32 * 2 & 3) << 4;
-		return from_f16(two(b + 208)) * (float)(signed char)b[192 + k / 16] * (float)(q - 32);
-	}
 	case NF4: {
 		const u8 *b = row + 8 + i / 64 * 33;
 		int k = (int)(i % 64);
@@ -57,8 +71,11 @@ __device__ inline float packed_at(int format, const u8 *row, i64 i) {
 		return quantiles[b[1 + k % 32] >> k / 32 * 4 & 15] * scale;
 	}
 	case ROWS_BF16: return from_bf16(((const u16 *)row)[i]);
+	case ROWS_F16: return from_f16(((const u16 *)row)[i]);
 	}
-	return from_f16(((const u16 *)row)[i]);
+	Block b = block_of(format, row, i / 32);
+	int k = (int)(i % 32);
+	return b.scale * (float)step_of(format, b, k) * (float)code_of(format, b, k) - b.floor;
 }
 
 // The first of rows that are between two numbers, and how many, of n.
@@ -90,6 +107,80 @@ extern "C" __global__ void packed_product(float *out, const float *x, const u8 *
 		for (int r = 0; r < PACKED_ROWS; r++) {
 			float sum = fold_warp<Sum<float>>(sums[r]);
 			if (lane == 0 && first + r < n) out[(first + r) * rows + j] = sum;
+		}
+	}
+}
+
+// 256 elements of a row that is rounded to integers: codes times the scale of each 32, and of each
+// 32 the sum of codes, too.
+struct Rounded {
+	short codes[256];
+	float scales[8], sums[8];
+};
+
+// Rows of x rounded, of the same rows: see package fewbits.
+extern "C" __global__ void packed_round(Rounded *to, const float *x, const int *between, i64 n,
+	i64 width) {
+	x += between_rows(between, &n) * width;
+	i64 blocks = width / 32, groups = (width + 255) / 256;
+	EACH(t, n * blocks) {
+		i64 row = t / blocks, b = t % blocks;
+		const float *from = x + row * width + b * 32;
+		u32 most = 0;
+		for (int i = 0; i < 32; i++) {
+			u32 v = __float_as_uint(from[i]) & 0x7fffffff;
+			most = v > most ? v : most;
+		}
+		float m = __uint_as_float(most), scale = m, times = 0;
+		if (most < 15u << 23) scale = 0;
+		else if (most < 255u << 23) scale = m / 16383.f, times = 16383.f / m;
+		Rounded *g = to + row * groups + b / 8;
+		int sum = 0;
+		for (int i = 0; i < 32; i++) {
+			int c;
+			if (most < 255u << 23) c = (int)rintf(from[i] * times);
+			else c = (from[i] == infinity()) - (from[i] == -infinity());
+			g->codes[b % 8 * 32 + i] = (short)c, sum += c;
+		}
+		g->scales[b % 8] = scale, g->sums[b % 8] = (float)sum;
+	}
+}
+
+// Products of rounded rows of x, of n or of those that are between two numbers, with all rows of w:
+// 8 rows of x by 4 of w a warp. Of a product each of 8 threads has the sum of every eighth block.
+extern "C" __global__ void packed_times(float *out, const Rounded *x, const u8 *w,
+	const int *between, i64 n, i64 rows, i64 width, i64 bytes, int format) {
+	out += between_rows(between, &n) * rows;
+	i64 blocks = width / 32, groups = (width + 255) / 256, lane = threadIdx.x % 32;
+	i64 fours = (rows + 3) / 4, tiles = (n + PACKED_ROWS - 1) / PACKED_ROWS * fours;
+	int part = (int)(lane % 8);
+	for (i64 t = blockIdx.x * 8 + threadIdx.x / 32; t < tiles; t += (i64)gridDim.x * 8) {
+		i64 first = t / fours * PACKED_ROWS, j = t % fours * 4 + lane / 8;
+		const u8 *row = w + (j < rows ? j : rows - 1) * bytes;
+		float sums[PACKED_ROWS] = {};
+		for (i64 b = part; b < blocks; b += 8) {
+			Block block = block_of(format, row, b);
+			const Rounded *g = x + first * groups + b / 8;
+			int dots[PACKED_ROWS] = {};
+			for (int i = 0; i < 32; i++) {
+				int q = code_of(format, block, i) * step_of(format, block, i);
+#pragma unroll
+				for (int r = 0; r < PACKED_ROWS; r++)
+					if (first + r < n) dots[r] += q * g[r * groups].codes[part * 32 + i];
+			}
+#pragma unroll
+			for (int r = 0; r < PACKED_ROWS; r++) {
+				if (first + r >= n) continue;
+				const Rounded *y = g + r * groups;
+				float both = block.scale * (float)dots[r] - block.floor * y->sums[part];
+				sums[r] = sums[r] + y->scales[part] * both;
+			}
+		}
+#pragma unroll
+		for (int r = 0; r < PACKED_ROWS; r++) {
+			float sum = sums[r];
+			for (int o = 1; o < 8; o *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, o);
+			if (part == 0 && j < rows && first + r < n) out[(first + r) * rows + j] = sum;
 		}
 	}
 }

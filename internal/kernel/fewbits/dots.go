@@ -6,16 +6,16 @@ import (
 	"github.com/gomem/gomem/internal/quant"
 )
 
-// words is how many elements kernels take for a block of a format that has none.
-const words = 32
+// unblocked is how many elements kernels take for a block of a format that has none.
+const unblocked = 32
 
 // together is how many elements kernels multiply at a time.
-func together(f quant.Format) int { return max(words, f.Block()) }
+func together(f quant.Format) int { return max(unblocked, f.Block()) }
 
 // HasDots says whether there is a kernel for Dots of so many elements, and vectors of so many
 // lanes.
 func (r *Rows) HasDots(lanes, n int) bool {
-	return n%together(r.Format) == 0 && withLanes(lanes) != portable
+	return !r.Format.Integral() && n%together(r.Format) == 0 && withLanes(lanes) != portable
 }
 
 // Dots sets sums to the products of x and as many elements, from one on, of rows from the first on,

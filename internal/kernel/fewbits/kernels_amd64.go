@@ -10,37 +10,16 @@ import "github.com/gomem/gomem/internal/quant"
 func avx512Q80(args *blockArgs)
 
 //go:noescape
-func avx512Q80Dots(args *blockArgs)
-
-//go:noescape
 func avx512Q40(args *blockArgs)
-
-//go:noescape
-func avx512Q40Dots(args *blockArgs)
 
 //go:noescape
 func avx512Q4K(args *blockArgs)
 
 //go:noescape
-func avx512Q4KDots(args *blockArgs)
-
-//go:noescape
 func avx512Q6K(args *blockArgs)
 
 //go:noescape
-func avx512Q6KDots(args *blockArgs)
-
-//go:noescape
 func avx512NF4(args *blockArgs)
-
-//go:noescape
-func avx512NF4Dots(args *blockArgs)
-
-//go:noescape
-func avx512BF16Dots(args *blockArgs)
-
-//go:noescape
-func avx512F16Dots(args *blockArgs)
 
 // avx512Unpack calls the kernel of a format.
 func avx512Unpack(f quant.Format, args *blockArgs) {
@@ -60,17 +39,18 @@ func avx512Unpack(f quant.Format, args *blockArgs) {
 	}
 }
 
+//go:noescape
+func avx512NF4Dots(args *blockArgs)
+
+//go:noescape
+func avx512BF16Dots(args *blockArgs)
+
+//go:noescape
+func avx512F16Dots(args *blockArgs)
+
 // avx512Dots calls the kernel of a format.
 func avx512Dots(f quant.Format, args *blockArgs) {
 	switch f {
-	case quant.Q8_0:
-		avx512Q80Dots(args)
-	case quant.Q4_0:
-		avx512Q40Dots(args)
-	case quant.Q4_K:
-		avx512Q4KDots(args)
-	case quant.Q6_K:
-		avx512Q6KDots(args)
 	case quant.NF4:
 		avx512NF4Dots(args)
 	case quant.BF16:
@@ -83,40 +63,87 @@ func avx512Dots(f quant.Format, args *blockArgs) {
 }
 
 //go:noescape
-func avx2Q80(args *blockArgs)
+func avx512Q80Products(args *groupArgs)
 
 //go:noescape
-func avx2Q80Dots(args *blockArgs)
+func avx512Q40Products(args *groupArgs)
+
+//go:noescape
+func avx512Q4KProducts(args *groupArgs)
+
+//go:noescape
+func avx512Q6KProducts(args *groupArgs)
+
+// avx512Products calls the kernel of a format.
+func avx512Products(f quant.Format, args *groupArgs) {
+	switch f {
+	case quant.Q8_0:
+		avx512Q80Products(args)
+	case quant.Q4_0:
+		avx512Q40Products(args)
+	case quant.Q4_K:
+		avx512Q4KProducts(args)
+	case quant.Q6_K:
+		avx512Q6KProducts(args)
+	default:
+		panic("fewbits: no kernel of " + f.String())
+	}
+}
+
+//go:noescape
+func avx512Q80Group(args *groupArgs)
+
+//go:noescape
+func avx512Q40Group(args *groupArgs)
+
+//go:noescape
+func avx512Q4KGroup(args *groupArgs)
+
+//go:noescape
+func avx512Q6KGroup(args *groupArgs)
+
+// avx512Group calls the kernel of a format.
+func avx512Group(f quant.Format, args *groupArgs) {
+	switch f {
+	case quant.Q8_0:
+		avx512Q80Group(args)
+	case quant.Q4_0:
+		avx512Q40Group(args)
+	case quant.Q4_K:
+		avx512Q4KGroup(args)
+	case quant.Q6_K:
+		avx512Q6KGroup(args)
+	default:
+		panic("fewbits: no kernel of " + f.String())
+	}
+}
+
+//go:noescape
+func avx512Round(args *groupArgs)
+
+//go:noescape
+func avx512Transpose(args *groupArgs)
+
+//go:noescape
+func avx512Tile(args *groupArgs)
+
+//go:noescape
+func avx512Add(args *groupArgs)
+
+//go:noescape
+func avx2Q80(args *blockArgs)
 
 //go:noescape
 func avx2Q40(args *blockArgs)
 
 //go:noescape
-func avx2Q40Dots(args *blockArgs)
-
-//go:noescape
 func avx2Q4K(args *blockArgs)
-
-//go:noescape
-func avx2Q4KDots(args *blockArgs)
 
 //go:noescape
 func avx2Q6K(args *blockArgs)
 
 //go:noescape
-func avx2Q6KDots(args *blockArgs)
-
-//go:noescape
 func avx2NF4(args *blockArgs)
-
-//go:noescape
-func avx2NF4Dots(args *blockArgs)
-
-//go:noescape
-func avx2BF16Dots(args *blockArgs)
-
-//go:noescape
-func avx2F16Dots(args *blockArgs)
 
 // avx2Unpack calls the kernel of a format.
 func avx2Unpack(f quant.Format, args *blockArgs) {
@@ -136,17 +163,18 @@ func avx2Unpack(f quant.Format, args *blockArgs) {
 	}
 }
 
+//go:noescape
+func avx2NF4Dots(args *blockArgs)
+
+//go:noescape
+func avx2BF16Dots(args *blockArgs)
+
+//go:noescape
+func avx2F16Dots(args *blockArgs)
+
 // avx2Dots calls the kernel of a format.
 func avx2Dots(f quant.Format, args *blockArgs) {
 	switch f {
-	case quant.Q8_0:
-		avx2Q80Dots(args)
-	case quant.Q4_0:
-		avx2Q40Dots(args)
-	case quant.Q4_K:
-		avx2Q4KDots(args)
-	case quant.Q6_K:
-		avx2Q6KDots(args)
 	case quant.NF4:
 		avx2NF4Dots(args)
 	case quant.BF16:
@@ -157,3 +185,71 @@ func avx2Dots(f quant.Format, args *blockArgs) {
 		panic("fewbits: no kernel of " + f.String())
 	}
 }
+
+//go:noescape
+func avx2Q80Products(args *groupArgs)
+
+//go:noescape
+func avx2Q40Products(args *groupArgs)
+
+//go:noescape
+func avx2Q4KProducts(args *groupArgs)
+
+//go:noescape
+func avx2Q6KProducts(args *groupArgs)
+
+// avx2Products calls the kernel of a format.
+func avx2Products(f quant.Format, args *groupArgs) {
+	switch f {
+	case quant.Q8_0:
+		avx2Q80Products(args)
+	case quant.Q4_0:
+		avx2Q40Products(args)
+	case quant.Q4_K:
+		avx2Q4KProducts(args)
+	case quant.Q6_K:
+		avx2Q6KProducts(args)
+	default:
+		panic("fewbits: no kernel of " + f.String())
+	}
+}
+
+//go:noescape
+func avx2Q80Group(args *groupArgs)
+
+//go:noescape
+func avx2Q40Group(args *groupArgs)
+
+//go:noescape
+func avx2Q4KGroup(args *groupArgs)
+
+//go:noescape
+func avx2Q6KGroup(args *groupArgs)
+
+// avx2Group calls the kernel of a format.
+func avx2Group(f quant.Format, args *groupArgs) {
+	switch f {
+	case quant.Q8_0:
+		avx2Q80Group(args)
+	case quant.Q4_0:
+		avx2Q40Group(args)
+	case quant.Q4_K:
+		avx2Q4KGroup(args)
+	case quant.Q6_K:
+		avx2Q6KGroup(args)
+	default:
+		panic("fewbits: no kernel of " + f.String())
+	}
+}
+
+//go:noescape
+func avx2Round(args *groupArgs)
+
+//go:noescape
+func avx2Transpose(args *groupArgs)
+
+//go:noescape
+func avx2Tile(args *groupArgs)
+
+//go:noescape
+func avx2Add(args *groupArgs)

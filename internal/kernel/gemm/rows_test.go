@@ -124,7 +124,8 @@ func TestFewBitsDots(t *testing.T) {
 				few, plain := x.ofFewBits(f, false)
 				few.As = Product{M: 1, N: 97, K: x.k, B: Matrix{Trans: true}}.Order()
 				plain.As = few.As
-				if got := few.B.Rows.HasDots(s.lanes, x.k); got != (s != portable) {
+				got, want := few.B.Rows.HasDots(s.lanes, x.k), s != portable && !f.Integral()
+				if got != want {
 					t.Fatalf("%s: whether there is a kernel is %t", f, got)
 				}
 				if err := sameBits(resultOf(few, s, p), resultOf(plain, s, nil)); err != nil {

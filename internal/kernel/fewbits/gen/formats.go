@@ -47,6 +47,10 @@ func (w *writer) constants() {
 	w.datum("low4", func(int) uint32 { return 0x0f0f0f0f })
 	w.datum("high2", func(int) uint32 { return 0x30303030 })
 	w.datum("bias", func(int) uint32 { return 0x20202020 })
+	w.datum("lowWords", func(int) uint32 { return 0x000f000f })
+	w.datum("eightWords", func(int) uint32 { return 0x00080008 })
+	w.datum("magnitude", func(int) uint32 { return math.MaxInt32 })
+	w.datum("limit", func(int) uint32 { return math.Float32bits(16383) })
 }
 
 // datum writes a table of 16 words.
@@ -144,6 +148,12 @@ func (w *writer) q4k() {
 
 // sixBits has the steps and floors of a block of Q4_K in the arguments' arrays of these names.
 func (w *writer) sixBits() {
+	w.sixBitCodes(func(i int) { w.unit(2*i, []string{"steps", "floors"}[i]) })
+}
+
+// sixBitCodes hands on the codes of a block of Q4_K, in register 1: of its steps, then of its
+// floors.
+func (w *writer) sixBitCodes(use func(i int)) {
 	w.op("MOVL 4(%s), AX", w.base)
 	w.op("MOVL 8(%s), DX", w.base)
 	w.op("MOVL 12(%s), R11", w.base)
@@ -160,7 +170,7 @@ func (w *writer) sixBits() {
 		w.op("SHRL $4, R11")
 		w.op("VMOVQ R12, X1")
 		w.op("VPMOVZXBD X1, Y1")
-		w.unit(2*i, []string{"steps", "floors"}[i])
+		use(i)
 	}
 }
 
@@ -179,10 +189,15 @@ func (w *writer) q6k() {
 		w.op("VPMOVSXBD %d(%s), Y1", 192+8*part, w.base)
 		w.unit(208, fmt.Sprintf("steps+%d", 32*part))
 	}
-	shifts := []string{"VPSLLW $4, Y7, Y2", "VPSLLW $2, Y7, Y2", "VMOVDQU Y7, Y2",
-		"VPSRLW $2, Y7, Y2"}
+	w.sixBitBytes(func(block int) { w.sixteens(2 * block) })
+}
+
+// sixBitBytes hands on the codes of each 32 elements of a block of Q6_K, as bytes of register 1.
+func (w *writer) sixBitBytes(use func(block int)) {
+	shifts := []string{"VPSLLW $4, Y10, Y2", "VPSLLW $2, Y10, Y2", "VMOVDQU Y10, Y2",
+		"VPSRLW $2, Y10, Y2"}
 	for half := range 2 {
-		w.op("VMOVDQU %d(%s), Y7", 128+32*half, w.base)
+		w.op("VMOVDQU %d(%s), Y10", 128+32*half, w.base)
 		for quarter, shift := range shifts {
 			w.op("VMOVDQU %d(%s), Y1", 64*half+32*(quarter%2), w.base)
 			if quarter >= 2 {
@@ -193,7 +208,7 @@ func (w *writer) q6k() {
 			w.op("VPAND high2<>(SB), Y2, Y2")
 			w.op("VPOR Y2, Y1, Y1")
 			w.op("VPSUBB bias<>(SB), Y1, Y1")
-			w.sixteens(8*half + 2*quarter)
+			use(4*half + quarter)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 // Command gen writes the assembly of package fewbits: the kernels that unpack blocks of every
-// format, for AVX-512 and for AVX2, and the Go file that declares them. Its output depends on
-// nothing but its own text. Run it as go generate does, in the folder of package fewbits.
+// format and multiply by them, for AVX-512 and for AVX2, and the Go file that declares them. Its
+// output depends on nothing but its own text. Run it as go generate does, in the folder of package
+// fewbits.
 package main
 
 import (

@@ -189,8 +189,11 @@ func (s isa) assembly() string {
 		if !f.words {
 			w.unpack(f)
 		}
-		w.dots(f)
+		if !f.integral() {
+			w.dots(f)
+		}
 	}
+	multiplier{w}.all()
 	return w.text.String()
 }
 
@@ -200,24 +203,39 @@ func stubs(sets ...isa) string {
 	var b strings.Builder
 	b.WriteString(notice + "package fewbits\n\nimport \"github.com/gomem/gomem/internal/quant\"\n")
 	for _, s := range sets {
-		for _, f := range formats {
-			if !f.words {
-				fmt.Fprintf(&b, "\n//go:noescape\nfunc %s(args *blockArgs)\n", s.unpackName(f))
+		ofBlocks := without(func(f form) bool { return f.words })
+		ofFloats := without(form.integral)
+		ofIntegers := without(func(f form) bool { return !f.integral() })
+		for _, k := range []struct {
+			what, args string
+			of         []form
+			name       func(form) string
+		}{{"Unpack", "blockArgs", ofBlocks, s.unpackName},
+			{"Dots", "blockArgs", ofFloats, s.dotsName},
+			{"Products", "groupArgs", ofIntegers, s.productsName},
+			{"Group", "groupArgs", ofIntegers, s.groupsName}} {
+			for _, f := range k.of {
+				fmt.Fprintf(&b, "\n//go:noescape\nfunc %s(args *%s)\n", k.name(f), k.args)
 			}
-			fmt.Fprintf(&b, "\n//go:noescape\nfunc %s(args *blockArgs)\n", s.dotsName(f))
+			s.dispatch(&b, k.what, k.args, k.of, k.name)
 		}
-		ofBlocks := slices.DeleteFunc(slices.Clone(formats), func(f form) bool { return f.words })
-		s.dispatch(&b, "Unpack", ofBlocks, s.unpackName)
-		s.dispatch(&b, "Dots", formats, s.dotsName)
+		for _, name := range []string{"Round", "Transpose", "Tile", "Add"} {
+			fmt.Fprintf(&b, "\n//go:noescape\nfunc %s%s(args *groupArgs)\n", s.name, name)
+		}
 	}
 	return b.String()
 }
 
+// without are the formats but some.
+func without(some func(form) bool) []form {
+	return slices.DeleteFunc(slices.Clone(formats), some)
+}
+
 // dispatch writes the function that calls the kernel of a format.
-func (s isa) dispatch(b *strings.Builder, what string, of []form,
+func (s isa) dispatch(b *strings.Builder, what, args string, of []form,
 	name func(form) string) {
 	fmt.Fprintf(b, "\n// %s%s calls the kernel of a format.\n"+
-		"func %[1]s%[2]s(f quant.Format, args *blockArgs) {\nswitch f {\n", s.name, what)
+		"func %[1]s%[2]s(f quant.Format, args *%s) {\nswitch f {\n", s.name, what, args)
 	for _, f := range of {
 		fmt.Fprintf(b, "case quant.%s:\n%s(args)\n", f.name, name(f))
 	}
