@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"sync"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/memnet"
 	"github.com/gomem/gomem/internal/workers"
@@ -142,7 +144,8 @@ func (f *fleet) run(work func(rank int, meet joins) error) error {
 }
 
 // blame is the error of the first worker whose own fault it was that the run failed. It names that
-// worker's device, unless the same has befallen all; how to go on the first worker knows.
+// worker's device, unless the same has befallen all, or it is of what has nothing to do with one;
+// how to go on the first worker knows.
 func (f *fleet) blame(errs []error) error {
 	var own, other []int
 	how, alike := "", true
@@ -164,15 +167,23 @@ func (f *fleet) blame(errs []error) error {
 		return firstOf(errs, other)
 	}
 	err := errs[own[0]]
-	_, usage := errors.AsType[*usageError](err)
-	_, stopped := errors.AsType[*stoppedError](err)
-	if usage || stopped || errors.Is(err, context.Canceled) || alike && len(own) == len(errs) {
+	if ofNone(err) || alike && len(own) == len(errs) {
 		return err
 	}
 	if r, ok := errors.AsType[*rememberedError](err); ok {
 		err = r.error
 	}
 	return &deviceError{f.devices[own[0]], err, how}
+}
+
+// ofNone reports errors that are no device's: of a command line, of files, and what a signal ends.
+func ofNone(err error) bool {
+	_, usage := errors.AsType[*usageError](err)
+	_, stopped := errors.AsType[*stoppedError](err)
+	_, read := errors.AsType[*data.Error](err)
+	_, checkpoint := errors.AsType[*train.ErrCheckpoint](err)
+	_, file := errors.AsType[*fs.PathError](err)
+	return usage || stopped || read || checkpoint || file || errors.Is(err, context.Canceled)
 }
 
 // deviceError is the failure of one of several devices, and how to go on.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/train"
 )
@@ -46,7 +48,9 @@ func TestAbreastOnGPUs(t *testing.T) {
 		}
 	}
 	t.Setenv("EMU_FAIL", "0,300")
+	alive := goleak.IgnoreCurrent()
 	o = invoke(t, with(both, "--save", "run")...)
+	goleak.VerifyNone(t, alive)
 	t.Setenv("EMU_FAIL", "")
 	saved, err := train.Inspect("run")
 	if err != nil || saved.Step < 1 || saved.Step > 2 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/train"
 )
@@ -60,6 +61,7 @@ func TestAbreastIsRefused(t *testing.T) {
 		{with(step, "--device", "cpu,cpu", "--mesh", "batch:3x1"),
 			"is for 3 processes, there are 2"},
 		{with(step, "--device", "cpu,cpu", "--sync", "ring"), "--sync needs gomem-cluster"},
+		{[]string{"train", "--model", "mlr", "--device", "cpu,cpu"}, "which has no layers"},
 		{[]string{"fit", "--max", "batch", "--device", "cpu,cpu"}, "this is for one of them"},
 		{[]string{"profile", "--device", "cuda:0,1"}, "this is for one of them"},
 	} {
@@ -120,6 +122,7 @@ func TestBlame(t *testing.T) {
 		{[]error{&rememberedError{burnt, "go on"}, &launchedError{1}}, "cuda:0: it burns; go on"},
 		{[]error{burnt, burnt}, "it burns"},
 		{[]error{usagef("no such flag"), gone}, "no such flag"},
+		{[]error{&data.Error{Err: burnt}, gone}, (&data.Error{Err: burnt}).Error()},
 		{[]error{gone, nil}, "worker 1 failed: it burns"},
 	} {
 		if got := fmt.Sprint(f.blame(c.errs)); got != c.want {

@@ -113,7 +113,15 @@ func (c *trainCmd) run(ctx context.Context, e *env) error {
 	if err := c.adoptTables(e.given); err != nil {
 		return err
 	}
+	devices, err := several(c.Device)
+	if err != nil {
+		return err
+	}
 	if isShallow(c.Model) {
+		if len(devices) > 1 {
+			return usagef("--device %s does nothing for --model %s, which has no layers: want "+
+				"gomem-cluster train --local %d", c.Device, c.Model, len(devices))
+		}
 		return c.learn(ctx, e)
 	}
 	if err := c.adopt(e.given); err != nil {
@@ -123,10 +131,6 @@ func (c *trainCmd) run(ctx context.Context, e *env) error {
 		return err
 	}
 	if _, err := c.scheme(c.Model, c.meetFlags); e.extras.Cluster != nil && err != nil {
-		return err
-	}
-	devices, err := several(c.Device)
-	if err != nil {
 		return err
 	}
 	if len(devices) > 1 {

@@ -5,11 +5,14 @@ package laws_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/distrib/collective"
@@ -169,23 +172,28 @@ func TestTwoGPUsWithoutSums(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoGPUsFails: an error of the second GPU ends both sessions, the first with what the
-// second says; the first GPU is as good as before.
+// TestOneOfTwoGPUsFails: an error of one GPU ends both sessions, that on the other GPU with what
+// the failed one says. No goroutine is left, and the other GPU is as good as before.
 func TestOneOfTwoGPUsFails(t *testing.T) {
 	twoEmulated(t)
-	t.Setenv("EMU_FAIL", "0,40")
+	alive := goleak.IgnoreCurrent()
 	m := perceptron()
-	var errs [2]error
-	_ = abreast(halves(t), func(rank int, o gomem.Options) error {
-		_, _, errs[rank] = learnt(m, o, 10)
-		return errs[rank]
-	}, gomem.Options{Device: "cuda:0"}, gomem.Options{Device: "cuda:1"})
-	left, ok := errors.AsType[*workers.LeftError](errs[0])
-	if _, step := errors.AsType[*gomem.StepError](errs[1]); !step || !ok || left.Rank != 1 ||
-		!strings.Contains(left.Why, "CUDA_ERROR_LAUNCH_FAILED") {
-		t.Fatalf("%v; %v", errs[0], errs[1])
+	for failed, launches := range []string{"40,0", "0,40"} {
+		t.Setenv("EMU_FAIL", launches)
+		var errs [2]error
+		_ = abreast(halves(t), func(rank int, o gomem.Options) error {
+			_, _, errs[rank] = learnt(m, o, 10)
+			return errs[rank]
+		}, gomem.Options{Device: "cuda:0"}, gomem.Options{Device: "cuda:1"})
+		left, ok := errors.AsType[*workers.LeftError](errs[1-failed])
+		if _, step := errors.AsType[*gomem.StepError](errs[failed]); !step || !ok ||
+			left.Rank != failed || !strings.Contains(left.Why, "CUDA_ERROR_LAUNCH_FAILED") {
+			t.Fatalf("%v; %v", errs[0], errs[1])
+		}
+		o := gomem.Options{Device: fmt.Sprint(gomem.CUDA, ":", 1-failed)}
+		if _, _, err := learnt(m, o, 1); err != nil {
+			t.Errorf("the other GPU: %v", err)
+		}
 	}
-	if _, _, err := learnt(m, gomem.Options{Device: gomem.CUDA}, 1); err != nil {
-		t.Errorf("the first GPU: %v", err)
-	}
+	goleak.VerifyNone(t, alive)
 }
