@@ -45,24 +45,29 @@ func (p *gpt) losses(c *nn.Ctx, tokens, labels graph.Value) (losses, logits grap
 	return ops.CrossEntropy(logits, labels, 0), logits
 }
 
-// largeLogits reports whether logits are larger than what a loss without them needs. It makes the
-// gradient of the matrix with the others, which nobody wants of one that stays as it is.
+// largeLogits reports whether logits are larger than what a loss without them needs.
 func (p *gpt) largeLogits() bool {
-	whole := p.Training.Adapters == nil && len(p.Training.Frozen) == 0 &&
-		(p.Store == "" && p.Stores == nil || p.trainsStored())
-	return whole && p.Texts*p.Length > p.Width+lossRows
+	most := lossRows
+	if p.Training.Adapters == nil && p.Stored(p.headName(), p.Width) == "" || p.trainsStored() {
+		most += p.Width
+	}
+	return p.Texts*p.Length > most
 }
 
-// lossRows are the rows whose logits a loss without logits has at a time, at most. Beside them it
-// needs the matrix and its gradient, of a row for every element of the width; of fewer rows than
-// that and these, logits are the smaller.
+// lossRows are the rows whose logits a loss without logits has at a time, at most. Where the matrix
+// is trained it needs that and its gradient beside them, of a row for every element of the width;
+// of fewer rows than those, logits are the smaller.
 const lossRows = 512
 
 // linearLosses is the cross-entropy of each position by representations and the matrix.
 func (p *gpt) linearLosses(c *nn.Ctx, x, labels graph.Value) graph.Value {
 	x, c = p.last(c, x)
 	defer c.Enter()()
-	return ops.LinearCrossEntropy(x, p.table(c).Value, labels, true, 0)
+	table := p.table(c)
+	if table.format != "" {
+		return ops.LinearCrossEntropyPacked(x, table.Value, labels, table.format, 0)
+	}
+	return ops.LinearCrossEntropy(x, table.Value, labels, true, 0)
 }
 
 // hidden is the representation of every token before the last norm, f32[texts n
@@ -182,6 +187,14 @@ func (p *gpt) last(c *nn.Ctx, x graph.Value) (graph.Value, *nn.Ctx) {
 		return x, c.In("lm_head")
 	}
 	return x, c.Share(p.path("embedding"))
+}
+
+// headName is the name of the matrix of the logits.
+func (p *gpt) headName() string {
+	if p.Untied {
+		return "lm_head/weight"
+	}
+	return p.EmbeddingName()
 }
 
 // head is the logits of representations, f32[… width] → f32[… vocab].

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/pool"
+	"github.com/gomem/gomem/internal/quant"
 	"github.com/gomem/gomem/internal/reference"
 )
 
@@ -68,8 +70,13 @@ func newMachine(t testing.TB, m *Model, updates bool, values ...graph.Value) mac
 		t.Fatal(err)
 	}
 	x := machine{r, m}
+	formats := ops.Packings(m.Graph)
 	for _, n := range m.Graph.Variables() {
-		if !n.State {
+		switch format := formats[n]; {
+		case n.State:
+		case format != "":
+			x.pack(t, n, format)
+		default:
 			x.fill(n)
 		}
 	}
@@ -89,6 +96,27 @@ func (x machine) fill(n *graph.Node) {
 		size := len(data) / experts
 		name := strings.Replace(n.Name, "/experts/", fmt.Sprintf("/expert%d/", i), 1)
 		draw(data[i*size:(i+1)*size], n.Init, seeded(name))
+	}
+}
+
+// pack draws the values of a matrix whose rows are packed.
+func (x machine) pack(t testing.TB, n *graph.Node, format string) {
+	t.Helper()
+	f, err := quant.Parse(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := f.RowBytes(f.Block())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, rows := x.Value(n.Value(0)).Data, n.Out[0].Size(0)
+	size, header := len(data)/rows, f.Header()
+	row := make([]float32, (size-header)/(int(block)-header)*f.Block())
+	rng := seeded(n.Name)
+	for i := range rows {
+		draw(row, graph.Init{Dist: graph.Normal, Scale: 0.02}, rng)
+		f.Pack(data[i*size:(i+1)*size], row)
 	}
 }
 

@@ -2,6 +2,7 @@ package join
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/ops"
@@ -31,17 +32,23 @@ func (r *Result) Value(v graph.Value) graph.Value {
 }
 
 // Join builds the graph in which a gradient stands for its loss, too: if it does not depend on the
-// loss, and whoever of the targets needs the loss needs it as well. A target is the nodes that are
-// asked for together. It is nil if there is no such pair. The error is g's own.
+// loss, and whoever of the targets needs the loss needs it as well; and in which no gradient of a
+// matrix is made with others that nobody wants. A target is the nodes that are asked for together.
+// It is nil if there is nothing of either. The error is g's own.
 func Join(g *graph.Graph, targets [][]graph.NodeID) (*Result, error) {
 	if some, err := losses(g); !some || err != nil {
 		return nil, err
 	}
-	pairs := pairs(g, targets)
-	if len(pairs) == 0 {
+	var needed [][]bool // by target and node
+	for _, roots := range targets {
+		needed = append(needed, g.Ancestors(roots))
+	}
+	pairs, rows := pairs(g, needed), ofRows(g, targets, needed)
+	if len(pairs) == 0 && len(rows) == 0 {
 		return nil, nil
 	}
 	b := newBuilder(g)
+	b.ops = rows
 	for _, n := range g.Nodes() {
 		if gradient := pairs[n.ID]; gradient != nil {
 			b.early(gradient)
@@ -67,11 +74,7 @@ func losses(g *graph.Graph) (some bool, err error) {
 }
 
 // pairs are the gradients, by loss.
-func pairs(g *graph.Graph, targets [][]graph.NodeID) map[graph.NodeID]*graph.Node {
-	var needed [][]bool // by target and node
-	for _, roots := range targets {
-		needed = append(needed, g.Ancestors(roots))
-	}
+func pairs(g *graph.Graph, needed [][]bool) map[graph.NodeID]*graph.Node {
 	found, losses := map[graph.NodeID]*graph.Node{}, map[ops.Loss]*graph.Node{}
 	for _, n := range g.Nodes() {
 		if l, ok := ops.LossOf(n); ok && !l.Gradient {
@@ -105,9 +108,34 @@ func withIt(needed [][]bool, loss, gradient *graph.Node) bool {
 	return some
 }
 
+// ofRows are the operations that leave out the gradient of the matrix, by the gradients that
+// targets need whose last result none of them reads, or may ask for.
+func ofRows(g *graph.Graph, targets [][]graph.NodeID,
+	needed [][]bool) map[graph.NodeID]graph.Op {
+	found := map[graph.NodeID]graph.Op{}
+	for _, n := range g.Nodes() {
+		live := slices.ContainsFunc(needed, func(by []bool) bool { return by[n.ID] })
+		if op := ops.OfRows(n.Op); op != nil && live {
+			found[n.ID] = op
+		}
+		for _, v := range n.In {
+			if live && v.Index == len(v.Node.Out)-1 {
+				delete(found, v.Node.ID)
+			}
+		}
+	}
+	for _, roots := range targets {
+		for _, id := range roots {
+			delete(found, id)
+		}
+	}
+	return found
+}
+
 // builder makes the new graph.
 type builder struct {
 	names graph.Names
+	ops   map[graph.NodeID]graph.Op // instead of a node's own
 	out   *Result
 	err   error
 }
@@ -140,7 +168,11 @@ func (b *builder) early(n *graph.Node) {
 			in[i] = b.out.Value(v)
 		}
 	}
+	op := n.Op
+	if other := b.ops[n.ID]; other != nil {
+		op = other
+	}
 	if b.err == nil {
-		b.out.nodes[n.ID], b.err = b.out.Graph.Copy(n, n.Op, in...)
+		b.out.nodes[n.ID], b.err = b.out.Graph.Copy(n, op, in...)
 	}
 }

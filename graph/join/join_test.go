@@ -79,7 +79,11 @@ func count(g *graph.Graph, name string) (n int) {
 	return n
 }
 
-const loss, gradient = "linear-cross-entropy", "linear-cross-entropy-grad"
+const (
+	loss     = "linear-cross-entropy"
+	gradient = "linear-cross-entropy-grad"
+	ofRows   = "fixed-linear-cross-entropy-grad"
+)
 
 // TestResultsStay: joined or apart, losses and gradients have the same bits, of one block of rows
 // and of several.
@@ -110,6 +114,40 @@ func TestResultsStay(t *testing.T) {
 			t.Fatal("not apart, or logits are made twice")
 		}
 	})
+}
+
+// TestMatrixStays: where nobody wants the gradient of the matrix it is not made, and all else has
+// the same bits; who asks for all results of the gradient has them.
+func TestMatrixStays(t *testing.T) {
+	for _, transposed := range []bool{false, true} {
+		for _, asked := range []bool{false, true} {
+			h := newHead(transposed, 7, mean)
+			h.fetches = []graph.Value{h.fetches[0], h.fetches[2]}
+			if asked {
+				h.fetches = append(h.fetches, h.node(gradient).Value(2))
+			}
+			want := h.trial(t, nil)
+			joined, err := join.Join(h.g, [][]graph.NodeID{roots(h.fetches...)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(want, h.trial(t, joined)) {
+				t.Fatal("other bits")
+			}
+			if rows := count(joined.Graph, ofRows) == 1; rows == asked ||
+				count(joined.Graph, loss) != 0 {
+				t.Errorf("the gradient is of rows alone: %t; all of it is asked for: %t", rows,
+					asked)
+			}
+		}
+	}
+}
+
+// node is the only one of an operation.
+func (h head) node(name string) *graph.Node {
+	return h.g.Nodes()[slices.IndexFunc(h.g.Nodes(), func(n *graph.Node) bool {
+		return !n.Leaf() && n.Op.Name() == name
+	})]
 }
 
 // TestNotJoined: where the gradient depends on the losses, or somebody wants these alone.

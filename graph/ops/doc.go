@@ -32,7 +32,7 @@
 // [CausalMaskAt].
 //
 // Losses: [CrossEntropy], [CrossEntropyIgnoring], [LinearCrossEntropy],
-// [LinearCrossEntropyIgnoring], [CTCLoss]. Updates of variables:
+// [LinearCrossEntropyIgnoring], [LinearCrossEntropyPacked], [CTCLoss]. Updates of variables:
 // [Assign], [Accumulate], the optimizers. [StopGradient] ends what is differentiated.
 //
 // Between the workers of a job: [Send], [Await].

@@ -15,7 +15,7 @@ import (
 // with them: three products. Bits are those of MatMul and CrossEntropy, and of their gradients, but
 // where the logits of 512 rows take more than 128 MiB: there a sum over rows has shorter runs.
 // Planners take both apart where that needs less memory, or where they are divided over a mesh,
-// computed in bfloat16 or by a GPU. If only one of x and w is trained, products are better.
+// computed in bfloat16 or by a GPU. Where nobody wants the gradient of w, they leave it out.
 func LinearCrossEntropy(x, w, labels graph.Value, transposed bool, smoothing float32) graph.Value {
 	return apply(linearLoss{Trans: transposed, Smoothing: smoothing}, x, w, labels)
 }
@@ -103,11 +103,14 @@ func (o linearLoss) blocks(in []graph.Type) lossBlocks {
 	if cut.Align > 1 {
 		b.rows = cut.Align
 	}
-	if most := max(leastRows, mostLogits/4/max(1, b.v)&^(leastRows-1)); b.rows > most {
+	if most := mostRows(b.v); b.rows > most {
 		b.rows, b.run = most, most
 	}
 	return b
 }
+
+// mostRows is how many rows may have their logits of so many classes at a time.
+func mostRows(v int) int { return max(leastRows, mostLogits/4/max(1, v)&^(leastRows-1)) }
 
 func (b lossBlocks) logits(rows int) graph.Type { return tensor.Of(graph.F32, rows, b.v) }
 
@@ -131,24 +134,24 @@ func rowBlock(v tensor.View, lo, hi int, each ...int) tensor.View {
 }
 
 // each calls f with the logits of every block of rows, which it may overwrite.
-func (o linearLoss) each(c *kernel.Call, f func(lo, hi int, logits tensor.View) error) error {
+func (o fixedLoss) each(c *kernel.Call, b lossBlocks,
+	f func(lo, hi int, logits tensor.View) error) error {
 	if err := o.CheckData(c.In); err != nil {
 		return err
 	}
-	b := o.blocks([]graph.Type{c.In[0].Type, c.In[1].Type})
 	for lo := 0; lo < b.n; lo += b.rows {
 		hi := min(b.n, lo+b.rows)
 		t := b.logits(hi - lo)
 		logits := tensor.View{Type: t, Data: c.Scratch[:t.Bytes()]}
 		product := kernel.Call{In: []tensor.View{rowBlock(c.In[0], lo, hi, b.d), c.In[1]},
-			Out: []tensor.View{logits}, Pool: c.Pool}
-		form := o.logits().ordered(b.n, b.v, b.d)
-		if err := o.logits().compute(&product, form); err != nil {
+			Out: []tensor.View{logits}, Pool: c.Pool,
+			Scratch: c.Scratch[min(b.beside(), int64(len(c.Scratch))):]}
+		if err := o.multiply(&product, b.n, false); err != nil {
 			return err
 		}
 		losses := kernel.Call{In: []tensor.View{logits, rowBlock(c.In[2], lo, hi)},
 			Out: []tensor.View{rowBlock(c.Out[0], lo, hi)}, Pool: c.Pool}
-		if err := crossEntropyCPU(crossEntropy{o.Smoothing}, &losses); err != nil {
+		if err := crossEntropyCPU(crossEntropy{o.Of.Smoothing}, &losses); err != nil {
 			return err
 		}
 		if err := f(lo, hi, logits); err != nil {
@@ -159,7 +162,8 @@ func (o linearLoss) each(c *kernel.Call, f func(lo, hi int, logits tensor.View) 
 }
 
 func linearLossCPU(o linearLoss, c *kernel.Call) error {
-	return o.each(c, func(int, int, tensor.View) error { return nil })
+	b := o.blocks([]graph.Type{c.In[0].Type, c.In[1].Type})
+	return fixedLoss{Of: o}.each(c, b, func(int, int, tensor.View) error { return nil })
 }
 
 func init() {

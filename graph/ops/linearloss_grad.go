@@ -26,11 +26,19 @@ func (o linearLossGrad) Infer(in []graph.Type) ([]graph.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in[3].DType != graph.F32 || !in[3].SameShape(losses[0]) {
-		return nil, fmt.Errorf("gradient %s of losses %s%s", in[3], losses[0],
-			convertible(in[3], graph.F32))
+	if err := ofLosses(in[3], losses[0]); err != nil {
+		return nil, err
 	}
 	return []graph.Type{losses[0], in[0], in[1]}, nil
+}
+
+// ofLosses demands a gradient of losses.
+func ofLosses(gradient, losses graph.Type) error {
+	if gradient.DType != graph.F32 || !gradient.SameShape(losses) {
+		return fmt.Errorf("gradient %s of losses %s%s", gradient, losses,
+			convertible(gradient, graph.F32))
+	}
+	return nil
 }
 
 // Cost is that of three products, of the losses and of the gradient of the logits.
@@ -80,15 +88,9 @@ func linearLossGradCPU(o linearLossGrad, c *kernel.Call) error {
 	if b.n == 0 {
 		clear(c.Out[2].F32())
 	}
-	return loss.each(c, func(lo, hi int, logits tensor.View) error {
-		g := kernel.Call{In: []tensor.View{logits, rowBlock(c.In[2], lo, hi),
-			rowBlock(c.In[3], lo, hi)}, Out: []tensor.View{logits}, Pool: c.Pool}
-		if err := crossEntropyGradCPU(crossEntropyGrad{o.Smoothing}, &g); err != nil {
-			return err
-		}
-		dx := kernel.Call{In: []tensor.View{logits, c.In[1]},
-			Out: []tensor.View{rowBlock(c.Out[1], lo, hi, b.d)}, Pool: c.Pool}
-		if err := loss.dx().compute(&dx, loss.dx().ordered(b.n, b.d, b.v)); err != nil {
+	fixed := fixedLoss{Of: loss}
+	return fixed.each(c, b, func(lo, hi int, logits tensor.View) error {
+		if err := fixed.backwards(c, b, lo, hi, logits); err != nil {
 			return err
 		}
 		x, y := factorsOfW(loss, rowBlock(c.In[0], lo, hi, b.d), logits)

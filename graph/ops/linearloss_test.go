@@ -8,6 +8,7 @@ import (
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/internal/quant"
 )
 
 // linearLosses are losses and gradients of so many rows, with several blocks of rows or one.
@@ -30,9 +31,27 @@ func linearLosses() (list []Sample) {
 				g.In = []graph.Type{f(7, 100, c.d), w, tensor.Of(graph.I32, 7, 100), f(7, 100)}
 				list = append(list, g)
 			}
+			list = append(list, fixed(s, fixedLoss{Of: o})...)
 		}
 	}
+	for _, format := range []quant.Format{quant.Q8_0, quant.BF16} {
+		o := fixedLoss{Of: linearLoss{Trans: true}, Format: format, Width: 512}
+		w, fill := tensor.Of(graph.BF16, 1500, 512), fills{2: below(1500)}
+		if format == quant.Q8_0 {
+			w, fill[1] = tensor.Of(graph.U8, 1500, 544), packedRows(format, 512)
+		}
+		s := Sample{In: []graph.Type{f(7, 75, 512), w, tensor.Of(graph.I32, 7, 75)}, Fill: fill}
+		list = append(list, fixed(s, o)...)
+	}
 	return list
+}
+
+// fixed are the loss, and its gradient, by the matrix of a sample, which is not trained.
+func fixed(s Sample, o fixedLoss) []Sample {
+	g := s
+	s.Op, g.Op = o, fixedLossGrad(o)
+	g.In = append(s.In[:3:3], tensor.Of(graph.F32, s.In[2].Sizes()...))
+	return []Sample{s, g}
 }
 
 // apart computes what a sample stands for, operation by operation.

@@ -360,6 +360,10 @@ func eachPacked(g *graph.Graph, visit func(n *graph.Node, f quant.Format, width 
 			note(n.In[2], o.Of.Format, o.Of.Width)
 		case packedEmbedding:
 			note(n.In[0], o.Format, o.Width)
+		case fixedLoss:
+			o.note(n.In[1], note)
+		case fixedLossGrad:
+			o.loss().note(n.In[1], note)
 		}
 	}
 }

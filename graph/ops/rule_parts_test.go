@@ -43,6 +43,7 @@ var whole = map[string]string{
 	"noiseAt":       "it is a part, which package split makes after all others",
 	"embeddingAdd":  "it is a sum in place, which package split makes after all others",
 	"linearLoss":    "meshes divide what it stands for", "linearLossGrad": "so they do of it",
+	"fixedLoss": "meshes divide what it stands for", "fixedLossGrad": "so they do of it",
 	"chain":       "it is made by fusion, which comes after",
 	"matMulChain": "it is made by fusion, which comes after",
 	"convChain":   "it is made by fusion, which comes after",

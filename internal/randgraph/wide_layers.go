@@ -120,8 +120,12 @@ func losses(b *wide) []graph.Value {
 	labels := b.ids(v, sizes...)
 	if d := b.size(3); b.pick(3) == 0 {
 		x := b.of(append(sizes[:len(sizes):len(sizes)], d)...)
-		if b.pick(2) == 0 {
+		switch b.pick(3) {
+		case 0:
 			return one(ops.LinearCrossEntropy(x, b.weight(v, d), labels, true, 0))
+		case 1:
+			w := ops.Cast(b.weight(v, d), graph.BF16)
+			return one(ops.LinearCrossEntropyPacked(x, w, labels, "bf16", 0.1))
 		}
 		return one(ops.LinearCrossEntropy(x, b.weight(d, v), labels, false, 0.1))
 	}
