@@ -49,6 +49,7 @@ type Device struct {
 	options  Options
 	opened   time.Time
 	gpu      *driver.GPU
+	free     int64 // bytes, before anything but the context was taken
 	host     *cpu.Device
 	code     code
 	blas     *driver.Blas
@@ -116,6 +117,12 @@ func (d *Device) open() error {
 	}
 	if err := d.bound(d.gpu.Sync); err != nil {
 		return &BrokenError{d.gpu.Name, err}
+	}
+	if err := d.bound(func() (err error) {
+		d.free, _, err = d.gpu.Free()
+		return err
+	}); err != nil {
+		return err
 	}
 	if d.blas, err = d.gpu.Blas(); err != nil {
 		return err
@@ -215,7 +222,7 @@ func (d *Device) Try() error {
 			for _, m := range d.memories {
 				err = errors.Join(err, d.gpu.Clear(m.addr, m.bytes))
 			}
-			return errors.Join(err, d.gpu.Sync())
+			return errors.Join(err, d.gpu.Sync(), d.account())
 		})
 		if err != nil {
 			return fmt.Errorf("cuda device: %w", err)
@@ -223,6 +230,27 @@ func (d *Device) Try() error {
 		return nil
 	}
 	return nil
+}
+
+// account tells the log who has the GPU's memory once all is ready for the first step.
+func (d *Device) account() error {
+	if d.options.Logger == nil {
+		return nil
+	}
+	free, total, err := d.gpu.Free()
+	var plans, workspaces int64
+	for _, m := range d.memories {
+		plans += m.bytes
+	}
+	for _, s := range d.streams {
+		if s, ok := s.(*stream); ok && s.workspace != 0 {
+			workspaces += d.options.Workspace
+		}
+	}
+	d.options.Logger.Info("the GPU's memory", "total_bytes", total, "plans_bytes", plans,
+		"workspaces_bytes", workspaces, "libraries_bytes", d.free-free-plans-workspaces,
+		"context_and_others_bytes", total-d.free, "free_bytes", free)
+	return err
 }
 
 // settle waits until the GPU's streams are done.
