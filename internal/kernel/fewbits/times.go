@@ -41,7 +41,8 @@ func (r *Rows) times(s integers, out []float32, stride int, x []byte, count, fir
 			"elements, %d a row", count, n, r.Format, first, r.Len(), len(out), stride))
 	}
 	p := product{Rows: r, set: s, out: out, x: roundedRows(x, count, r.Elements), count: count,
-		groups: groups(r.Elements), stride: stride, first: first, n: n, size: r.size()}
+		groups: groups(r.Elements), stride: stride, first: first, n: n, size: r.size(),
+		groupSize: offset(r.Format, quant.GroupSize)}
 	switch {
 	case p.groups == 0:
 		p.zero()
@@ -62,7 +63,7 @@ type product struct {
 	x                []rounded
 	count, groups    int // rows of x, and of what each has
 	stride, first, n int
-	size             int // bytes of a packed row
+	size, groupSize  int // bytes of a packed row, and of its whole groups
 }
 
 // zero sets products of no elements.
@@ -75,12 +76,9 @@ func (p *product) zero() {
 // row is a packed row.
 func (p *product) row(j int) []byte { return p.Data[(p.first+j)*p.size:][:p.size] }
 
-// groupAt is where a group of a row begins.
-func (p *product) groupAt(g int) int { return offset(p.Format, g*quant.GroupSize) }
-
 // group are the blocks of a group of a row, of which the last may have fewer.
 func (p *product) group(j, g int) []byte {
-	return p.row(j)[p.groupAt(g):min(p.groupAt(g+1), p.size)]
+	return p.row(j)[g*p.groupSize : min((g+1)*p.groupSize, p.size)]
 }
 
 // sums are those of every eighth block.
