@@ -43,7 +43,8 @@ type AttentionOptions struct {
 // group (Ainslie and others 2023). A query that sees no key has zeros. The memory that it takes,
 // that of its gradient included, grows with the length and not with its square: weights are
 // computed in tiles, and again in the gradient (Dao and others 2022), from the logarithm of the
-// sum of each row's exponentials, which is all that is kept.
+// sum of each row's exponentials, which is all that is kept. In bfloat16 on a GPU, weights and
+// their gradients are rounded before they are multiplied by vectors.
 func Attention(q, k, v graph.Value, o AttentionOptions) graph.Value {
 	op := attention{Scale: o.Scale, Softcap: o.Softcap, Rate: o.Dropout, Causal: o.Causal,
 		Window: o.Window, Sinks: o.Sinks, HeadsFirst: o.HeadsFirst}

@@ -46,31 +46,9 @@ func (o attention) onCUDA(q, k, v graph.Type, masks []cuda.Operand) ([]any, kern
 
 func attentionTiles(n int) int { return (n + attentionTile - 1) / attentionTile }
 
-// added is where sums of a result are, in f32: the result itself, or from at on in the scratch,
-// behind which the next are.
-func added(out cuda.Operand, at *uint64) uint64 {
-	if out.Type.DType == graph.F32 {
-		return out.Addr
-	}
-	addr := *at
-	*at += uint64(padded(4 * int64(elems(out))))
-	return addr
-}
-
-// addedScratch is what those take.
-func addedScratch(list ...graph.Type) (bytes int64) {
-	for _, t := range list {
-		if t.DType != graph.F32 {
-			bytes += padded(4 * int64(t.Elems()))
-		}
-	}
-	return bytes
-}
-
 func attentionCUDA(o attention, c *cuda.Call) ([]cuda.Command, error) {
 	list, x := o.onCUDA(c.In[0].Type, c.In[1].Type, c.In[2].Type, c.In[3:])
-	at := c.Scratch
-	list = append(list, c.Out[0], added(c.Out[0], &at), c.Out[1], c.In[0], c.In[1], c.In[2])
+	list = append(list, c.Out[0], c.Out[1], c.In[0], c.In[1], c.In[2])
 	return only(launched(kernelOf("attention", c.In[0]),
 		x.Batch*x.Heads*attentionTiles(x.Queries), list...))
 }
@@ -80,10 +58,9 @@ func attentionGradCUDA(o attentionGrad, c *cuda.Call) ([]cuda.Command, error) {
 	for _, operand := range c.In[:6] {
 		list = append(list, operand)
 	}
-	at := c.Scratch
-	queries := append(list[:len(list):len(list)], c.Out[0], added(c.Out[0], &at))
-	keys := append(list[:len(list):len(list)], c.Out[1], added(c.Out[1], &at))
-	values := append(list, c.Out[2], added(c.Out[2], &at))
+	queries := append(list[:len(list):len(list)], c.Out[0])
+	keys := append(list[:len(list):len(list)], c.Out[1])
+	values := append(list, c.Out[2])
 	blocks := x.Batch * x.Groups * attentionTiles(x.Keys)
 	return []cuda.Command{
 		launched(kernelOf("attention_keys", c.In[0]), blocks, keys...),
@@ -99,11 +76,7 @@ func attentionMaskCUDA(o attentionMask, c *cuda.Call) ([]cuda.Command, error) {
 }
 
 func init() {
-	cuda.Register(attentionCUDA, func(_ attention, _, out []graph.Type) int64 {
-		return addedScratch(out[0])
-	})
-	cuda.Register(attentionGradCUDA, func(_ attentionGrad, _, out []graph.Type) int64 {
-		return addedScratch(out...)
-	})
+	cuda.Register(attentionCUDA, nil)
+	cuda.Register(attentionGradCUDA, nil)
 	cuda.Register(attentionMaskCUDA, nil)
 }

@@ -100,6 +100,14 @@ func sizedSamples() []Sample {
 			Fill: fills{0: below(40)}},
 		{Op: transpose{N: 2, Perm: [maxRank]int{1, 0}}, In: []graph.Type{f(257, 33)}},
 	}
+	for _, o := range []attention{{Scale: 0.1, Causal: true, Window: 100, Sinks: 3},
+		{Scale: 0.1, HeadsFirst: true, Softcap: 2}} {
+		s := Sample{Op: o, In: []graph.Type{f(1, 150, 2, 40), f(1, 150, 1, 40), f(1, 150, 1, 136)}}
+		if o.HeadsFirst {
+			s.In = []graph.Type{f(1, 4, 70, 130), f(1, 2, 90, 130), f(1, 2, 90, 7)}
+		}
+		list = append(list, s, gradSample(s))
+	}
 	for _, n := range []int{1, 7, 33, 257, 1500} {
 		list = append(list,
 			Sample{Op: softmax{}, In: []graph.Type{f(3, n)}},

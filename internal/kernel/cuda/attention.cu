@@ -53,16 +53,15 @@ __device__ __forceinline__ void clear_rows(float *to, i64 next, int rows, int n)
 }
 
 // The scaled products of a tile's queries and keys.
-template <class T> __device__ __forceinline__ void logits_of(const Attention &a,
-	Panels<float> &p, Matrix &w, const T *q, const T *k, int rows, int columns) {
-	tile_by<true, true>(p, 0, 0, rows, columns, 0, (int)a.size, Lines<T>{q, (int)a.q.next},
-		Lines<T>{k, (int)a.k.next},
+__device__ __forceinline__ void logits_of(const Attention &a,
+	Panels<float> &p, Matrix &w, const float *q, const float *k, int rows, int columns) {
+	tile_by<true, true>(p, 0, 0, rows, columns, 0, (int)a.size, Lines<float>{q, (int)a.q.next},
+		Lines<float>{k, (int)a.k.next},
 		[&](int i, int j, float v) { w.at[i][j] = capped(a, a.scale * v); });
 }
 
-// Results are added up in floats, those of other elements elsewhere.
-template <class T> __device__ void attention_of(const Attention &a, T *out, float *added,
-	float *sums, const T *q, const T *k, const T *v) {
+extern "C" __global__ void __launch_bounds__(256) attention(PARAM Attention a, float *out,
+	float *sums, const float *q, const float *k, const float *v) {
 	__shared__ Panels<float> p;
 	__shared__ Matrix w;
 	__shared__ float most[TILE], sum[TILE], grown[TILE];
@@ -72,8 +71,7 @@ template <class T> __device__ void attention_of(const Attention &a, T *out, floa
 	for (i64 block = blockIdx.x; block < a.batch * a.heads * tiles; block += gridDim.x) {
 		i64 b = block / tiles / a.heads, h = block / tiles % a.heads, q0 = block % tiles * TILE;
 		int rows = least(TILE, a.queries - q0);
-		float *y = added + along(a.y, b, h, q0);
-		T *to = out + along(a.y, b, h, q0);
+		float *y = out + along(a.y, b, h, q0);
 		clear_rows(y, a.y.next, rows, (int)a.value);
 		if (me < TILE) most[me] = -infinity(), sum[me] = 0;
 		__syncthreads();
@@ -104,10 +102,10 @@ template <class T> __device__ void attention_of(const Attention &a, T *out, floa
 				if (lane == 0) grown[r] = g, most[r] = top, sum[r] = sum[r] * g + s;
 			}
 			__syncthreads();
-			const T *values = v + along(a.v, b, h / per, k0);
+			const float *values = v + along(a.v, b, h / per, k0);
 			for (int n0 = 0; n0 < a.value; n0 += TILE)
 				tile_by<true, false>(p, 0, n0, rows, (int)a.value, 0, columns,
-					Lines<float>{w.at[0], TILE + 1}, Columns<T>{values, (int)a.v.next},
+					Lines<float>{w.at[0], TILE + 1}, Columns<float>{values, (int)a.v.next},
 					[&](int i, int j, float x) {
 						y[i * a.y.next + j] = y[i * a.y.next + j] * grown[i] + x;
 					});
@@ -116,20 +114,11 @@ template <class T> __device__ void attention_of(const Attention &a, T *out, floa
 		__syncthreads();
 		for (int i = me, n = (int)a.value; i < rows * n; i += 256) {
 			i64 r = i / n, at = r * a.y.next + i % n;
-			to[at] = sum[r] != 0 ? y[at] / sum[r] : 0.f;
+			y[at] = sum[r] != 0 ? y[at] / sum[r] : 0.f;
 		}
 		if (me < rows) sums[along(a.s, b, h, q0 + me)] = most[me] + logf(sum[me]);
 		__syncthreads();
 	}
-}
-
-extern "C" __global__ void __launch_bounds__(256) attention(PARAM Attention a, float *out,
-	float *added, float *sums, const float *q, const float *k, const float *v) {
-	attention_of(a, out, added, sums, q, k, v);
-}
-extern "C" __global__ void __launch_bounds__(256) attention_16(PARAM Attention a, Half *out,
-	float *added, float *sums, const Half *q, const Half *k, const Half *v) {
-	attention_of(a, out, added, sums, q, k, v);
 }
 
 // What gradients read: queries, keys, values, logarithms of sums, the gradient of results, and
@@ -142,13 +131,13 @@ template <class T> struct Backward {
 };
 
 // The weights of a tile, less what is dropped, and the gradients of its products.
-template <class T> __device__ void weights_of(const Attention &a, const Backward<T> &x, u64 key,
+__device__ void weights_of(const Attention &a, const Backward<float> &x, u64 key,
 	Panels<float> &p, Matrix &w, Matrix &g, i64 b, i64 h, i64 q0, int rows, i64 k0, int columns) {
 	i64 group = h / (a.heads / a.groups);
 	logits_of(a, p, w, x.q + along(a.q, b, h, q0), x.k + along(a.k, b, group, k0), rows, columns);
-	const T *d = x.d + along(a.y, b, h, q0), *v = x.v + along(a.v, b, group, k0);
-	tile_by<true, true>(p, 0, 0, rows, columns, 0, (int)a.value, Lines<T>{d, (int)a.y.next},
-		Lines<T>{v, (int)a.v.next}, [&](int i, int j, float s) { g.at[i][j] = s; });
+	const float *d = x.d + along(a.y, b, h, q0), *v = x.v + along(a.v, b, group, k0);
+	tile_by<true, true>(p, 0, 0, rows, columns, 0, (int)a.value, Lines<float>{d, (int)a.y.next},
+		Lines<float>{v, (int)a.v.next}, [&](int i, int j, float s) { g.at[i][j] = s; });
 	__syncthreads();
 	for (int i = threadIdx.x; i < TILE * TILE; i += 256) {
 		int r = i / TILE, c = i % TILE;
@@ -174,28 +163,18 @@ template <> struct Taken<true> {
 
 // Adds to rows of a result, of so many elements, the products of a tile's columns, or rows, and
 // of vectors.
-template <bool Across, class T> __device__ __forceinline__ void add_products(Panels<float> &p,
-	const Matrix &w, float *to, i64 next, const T *from, int step, float scale, int rows,
+template <bool Across> __device__ __forceinline__ void add_products(Panels<float> &p,
+	const Matrix &w, float *to, i64 next, const float *from, int step, float scale, int rows,
 	int inner, int n) {
 	for (int n0 = 0; n0 < n; n0 += TILE)
 		tile_by<!Across, false>(p, 0, n0, rows, n, 0, inner,
-			typename Taken<Across>::Of{w.at[0], TILE + 1}, Columns<T>{from, step},
+			typename Taken<Across>::Of{w.at[0], TILE + 1}, Columns<float>{from, step},
 			[=](int i, int j, float s) { to[i * next + j] += scale * s; });
 }
 
-// Rows that were added up, as elements of a result.
-template <class T> __device__ __forceinline__ void give_rows(T *to, const float *added, i64 next,
-	int rows, int n) {
-	if ((const void *)to == (const void *)added) return;
-	for (int i = threadIdx.x; i < rows * n; i += 256) {
-		i64 at = i / n * next + i % n;
-		to[at] = added[at];
-	}
-}
-
 // The gradients of keys, or of values: in one kernel both have too many registers.
-template <bool Values, class T> __device__ void attention_keys_of(const Attention &a,
-	const Backward<T> &x, T *out, float *added) {
+template <bool Values> __device__ void attention_keys_of(const Attention &a,
+	const Backward<float> &x, float *out) {
 	__shared__ Panels<float> p;
 	__shared__ Matrix w, g;
 	i64 tiles = (a.keys + TILE - 1) / TILE, per = a.heads / a.groups;
@@ -207,7 +186,7 @@ template <bool Values, class T> __device__ void attention_keys_of(const Attentio
 		i64 k0 = block % tiles * TILE;
 		int columns = least(TILE, a.keys - k0);
 		i64 at = along(Values ? a.v : a.k, b, group, k0);
-		clear_rows(added + at, next, columns, n);
+		clear_rows(out + at, next, columns, n);
 		__syncthreads();
 		for (i64 h = group * per; h < (group + 1) * per; h++)
 			for (i64 q0 = 0; q0 < a.queries; q0 += TILE) {
@@ -215,36 +194,26 @@ template <bool Values, class T> __device__ void attention_keys_of(const Attentio
 				if (hides(a, b, q0, rows, k0, columns)) continue;
 				weights_of(a, x, key, p, w, g, b, h, q0, rows, k0, columns);
 				if (Values)
-					add_products<true>(p, w, added + at, next, x.d + along(a.y, b, h, q0),
+					add_products<true>(p, w, out + at, next, x.d + along(a.y, b, h, q0),
 						(int)a.y.next, 1, columns, rows, n);
 				else
-					add_products<true>(p, g, added + at, next, x.q + along(a.q, b, h, q0),
+					add_products<true>(p, g, out + at, next, x.q + along(a.q, b, h, q0),
 						(int)a.q.next, a.scale, columns, rows, n);
 				__syncthreads();
 			}
-		__syncthreads();
-		give_rows(out + at, added + at, next, columns, n);
 	}
 }
 extern "C" __global__ void __launch_bounds__(256) attention_keys(PARAM Attention a,
-	PARAM Backward<float> x, float *out, float *added) {
-	attention_keys_of<false>(a, x, out, added);
-}
-extern "C" __global__ void __launch_bounds__(256) attention_keys_16(PARAM Attention a,
-	PARAM Backward<Half> x, Half *out, float *added) {
-	attention_keys_of<false>(a, x, out, added);
+	PARAM Backward<float> x, float *out) {
+	attention_keys_of<false>(a, x, out);
 }
 extern "C" __global__ void __launch_bounds__(256) attention_values(PARAM Attention a,
-	PARAM Backward<float> x, float *out, float *added) {
-	attention_keys_of<true>(a, x, out, added);
-}
-extern "C" __global__ void __launch_bounds__(256) attention_values_16(PARAM Attention a,
-	PARAM Backward<Half> x, Half *out, float *added) {
-	attention_keys_of<true>(a, x, out, added);
+	PARAM Backward<float> x, float *out) {
+	attention_keys_of<true>(a, x, out);
 }
 
-template <class T> __device__ void attention_queries_of(const Attention &a, const Backward<T> &x,
-	T *dq, float *added) {
+extern "C" __global__ void __launch_bounds__(256) attention_queries(PARAM Attention a,
+	PARAM Backward<float> x, float *out) {
 	__shared__ Panels<float> p;
 	__shared__ Matrix w, g;
 	i64 tiles = (a.queries + TILE - 1) / TILE, per = a.heads / a.groups;
@@ -252,7 +221,7 @@ template <class T> __device__ void attention_queries_of(const Attention &a, cons
 	for (i64 block = blockIdx.x; block < a.batch * a.heads * tiles; block += gridDim.x) {
 		i64 b = block / tiles / a.heads, h = block / tiles % a.heads, q0 = block % tiles * TILE;
 		int rows = least(TILE, a.queries - q0);
-		float *to = added + along(a.q, b, h, q0);
+		float *to = out + along(a.q, b, h, q0);
 		clear_rows(to, a.q.next, rows, (int)a.size);
 		__syncthreads();
 		for (i64 k0 = 0; k0 < a.keys; k0 += TILE) {
@@ -263,17 +232,7 @@ template <class T> __device__ void attention_queries_of(const Attention &a, cons
 				(int)a.k.next, a.scale, rows, columns, (int)a.size);
 			__syncthreads();
 		}
-		__syncthreads();
-		give_rows(dq + along(a.q, b, h, q0), to, a.q.next, rows, (int)a.size);
 	}
-}
-extern "C" __global__ void __launch_bounds__(256) attention_queries(PARAM Attention a,
-	PARAM Backward<float> x, float *dq, float *added) {
-	attention_queries_of(a, x, dq, added);
-}
-extern "C" __global__ void __launch_bounds__(256) attention_queries_16(PARAM Attention a,
-	PARAM Backward<Half> x, Half *dq, float *added) {
-	attention_queries_of(a, x, dq, added);
 }
 
 // -infinity where a key is not seen, else 0.

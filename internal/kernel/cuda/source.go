@@ -10,7 +10,7 @@ var files embed.FS
 
 // order is that of the files of the source: what others use comes first.
 const order = "prelude libm elements numbers moves reduce rows index scatter small mma " +
-	"tiles attention packed conv images moe sequence update"
+	"tiles attention attention_half packed conv images moe sequence update"
 
 // added is the text of kernels of operations that a program brings.
 var added []string

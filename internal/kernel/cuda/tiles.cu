@@ -26,17 +26,22 @@ template <class T> struct Columns {
 	__device__ __forceinline__ T get(int i, const T *row) const { return row[i]; }
 };
 
-// Panels are what a block multiplies at once: DEEP words of each of its rows and columns.
+// Panels are what a block multiplies at once: DEEP words of each of its rows and columns, and where
+// word d of a row, or column, is among the others'.
 template <class T> struct Panels {
-	enum { Deep = DEEP };
+	enum { Each = 1 };
 	typedef float Word;
 	__align__(16) float left[DEEP][TILE + 4], right[DEEP][TILE + 4];
+	__device__ __forceinline__ static int place(int, int row) { return row; }
 };
-// Of bfloat16 a word is two numbers. A warp reads fragments from different banks.
+// Of bfloat16 a word is two numbers. What a warp reads or writes at once is in different banks,
+// also where its threads go with the inner index: rows change places within eight of them.
+#define HALF_WIDTH (TILE + 8)
 template <> struct Panels<Half> {
-	enum { Deep = 2 * DEEP };
+	enum { Each = 2 };
 	typedef u32 Word;
-	u32 left[DEEP][TILE + 8], right[DEEP][TILE + 8];
+	u32 left[DEEP][HALF_WIDTH], right[DEEP][HALF_WIDTH];
+	__device__ __forceinline__ static int place(int d, int row) { return row ^ (d / 4 * 2 & 7); }
 };
 
 // The word of a row, or column, from inner index d on, of those below end.
@@ -55,13 +60,13 @@ __device__ __forceinline__ void take(u32 &w, const Lines<Half> &f, int i, int d,
 	else w = pair_of(d < end ? p->bits : 0, d + 1 < end ? p[1].bits : 0);
 }
 
-// What a thread loads of a panel: word i of 4 is one of row, or column, at(i). Swift says which
-// index goes with the thread: the inner one, or the outer.
-template <bool Swift, class W, class F> struct Share {
+// What a thread loads of one of panels P: word i of 4 is one of row, or column, row(i). Swift says
+// which index goes with the thread: the inner one, or the outer.
+template <bool Swift, class P, class F> struct Share {
 	F f;
 	typename F::Outer outer[Swift ? 4 : 1];
 	bool inside[Swift ? 4 : 1];
-	W word[4];
+	typename P::Word word[4];
 	__device__ __forceinline__ static int row(int i) {
 		return Swift ? threadIdx.x / DEEP + 256 / DEEP * i : threadIdx.x % TILE;
 	}
@@ -74,15 +79,17 @@ template <bool Swift, class W, class F> struct Share {
 			outer[i] = f.outer(inside[i] ? from + row(i) : from);
 		}
 	}
-	template <int Each> __device__ __forceinline__ void load(int k, int end) {
+	__device__ __forceinline__ void load(int k, int end) {
 		for (int i = 0; i < 4; i++) {
 			word[i] = 0;
 			if (inside[Swift ? i : 0])
-				take(word[i], f, outer[Swift ? i : 0], k + Each * depth(i), end);
+				take(word[i], f, outer[Swift ? i : 0], k + P::Each * depth(i), end);
 		}
 	}
-	template <int Wide> __device__ __forceinline__ void store(W (&panel)[DEEP][Wide]) const {
-		for (int i = 0; i < 4; i++) panel[depth(i)][row(i)] = word[i];
+	template <int Wide>
+	__device__ __forceinline__ void store(typename P::Word (&panel)[DEEP][Wide]) const {
+		for (int i = 0; i < 4; i++)
+			panel[depth(i)][P::place(depth(i), row(0)) + row(i) - row(0)] = word[i];
 	}
 };
 
@@ -102,43 +109,67 @@ template <class C> __device__ __forceinline__ void each_sum(const Panels<float> 
 	for (int i = 0; i < 4; i++)
 		for (int j = 0; j < 4; j++) c(row + i, column + j, sum[i][j]);
 }
-// Of the 8 warps, each has 16 rows and 32 columns.
-__device__ __forceinline__ void multiply(const Panels<Half> &p, float (&sum)[4][4]) {
-	int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-	int row = threadIdx.x / 32 % 4 * 16 + g, column = threadIdx.x / 128 * 32 + g;
-	for (int d = t; d < DEEP; d += 8) {
-		u32 a[4] = {p.left[d][row], p.left[d][row + 8], p.left[d + 4][row],
-			p.left[d + 4][row + 8]};
+// Of the 8 warps each has 16 rows and 32 columns: sum [j][i] of a thread is that of row(i) and
+// column(j, i). Loops over sums are unrolled, since arrays are in registers only then.
+struct Spot {
+	__device__ __forceinline__ static int row(int i) {
+		return threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4 + i / 2 * 8;
+	}
+	__device__ __forceinline__ static int column(int j, int i) {
+		return threadIdx.x / 128 * 32 + threadIdx.x % 4 * 2 + 8 * j + i % 2;
+	}
+};
+template <class F> __device__ __forceinline__ void each_spot(F f) {
+#pragma unroll
+	for (int j = 0; j < 4; j++)
+#pragma unroll
+		for (int i = 0; i < 4; i++) f(j, i, Spot::row(i), Spot::column(j, i));
+}
+// The left words are those from first on.
+__device__ __forceinline__ void multiply(const u32 (*left)[HALF_WIDTH], int first,
+	const u32 (*right)[HALF_WIDTH], float (&sum)[4][4]) {
+	int t = threadIdx.x % 4, g = threadIdx.x % 32 / 4;
+	int row = threadIdx.x / 32 % 4 * 16, column = threadIdx.x / 128 * 32;
+	auto at = [=](const u32 (*panel)[HALF_WIDTH], int d, int i) {
+		return panel[d + t][Panels<Half>::place(d, g) + i];
+	};
+	for (int d = 0; d < DEEP; d += 8) {
+		u32 a[4] = {at(left, first + d, row), at(left, first + d, row + 8),
+			at(left, first + d + 4, row), at(left, first + d + 4, row + 8)};
 		for (int j = 0; j < 4; j++) {
-			u32 b[2] = {p.right[d][column + 8 * j], p.right[d + 4][column + 8 * j]};
+			u32 b[2] = {at(right, d, column + 8 * j), at(right, d + 4, column + 8 * j)};
 			multiply_by_warp(sum[j], a, b);
 		}
 	}
 }
+__device__ __forceinline__ void multiply(const Panels<Half> &p, float (&sum)[4][4]) {
+	multiply(p.left, 0, p.right, sum);
+}
 template <class C> __device__ __forceinline__ void each_sum(const Panels<Half> &,
 	const float (&sum)[4][4], C c) {
-	int lane = threadIdx.x % 32;
-	int row = threadIdx.x / 32 % 4 * 16 + lane / 4, column = threadIdx.x / 128 * 32 + lane % 4 * 2;
-	for (int j = 0; j < 4; j++)
-		for (int i = 0; i < 4; i++)
-			c(row + i / 2 * 8, column + 8 * j + i % 2, sum[j][i]);
+	each_spot([&](int j, int i, int row, int column) { c(row, column, sum[j][i]); });
 }
 
-template <bool SwiftA, bool SwiftB, class T, class A, class B, class C>
-__device__ void tile_by(Panels<T> &p, int m0, int n0, int m, int n, int k0, int k1, A a, B b, C c) {
-	const int deep = Panels<T>::Deep;
-	Share<SwiftA, typename Panels<T>::Word, A> left(a, m0, m);
-	Share<SwiftB, typename Panels<T>::Word, B> right(b, n0, n);
-	float sum[4][4] = {};
-	left.template load<deep / DEEP>(k0, k1), right.template load<deep / DEEP>(k0, k1);
+// A thread's sums of a tile whose first row and column are m0 and n0, of those below m and n.
+template <bool SwiftA, bool SwiftB, class T, class A, class B>
+__device__ __forceinline__ void add_tile(Panels<T> &p, int m0, int n0, int m, int n, int k0, int k1,
+	A a, B b, float (&sum)[4][4]) {
+	const int deep = Panels<T>::Each * DEEP;
+	Share<SwiftA, Panels<T>, A> left(a, m0, m);
+	Share<SwiftB, Panels<T>, B> right(b, n0, n);
+	left.load(k0, k1), right.load(k0, k1);
 	for (int k = k0; k < k1; k += deep) {
 		left.store(p.left), right.store(p.right);
 		__syncthreads();
-		left.template load<deep / DEEP>(k + deep, k1);
-		right.template load<deep / DEEP>(k + deep, k1);
+		left.load(k + deep, k1), right.load(k + deep, k1);
 		multiply(p, sum);
 		__syncthreads();
 	}
+}
+template <bool SwiftA, bool SwiftB, class T, class A, class B, class C>
+__device__ void tile_by(Panels<T> &p, int m0, int n0, int m, int n, int k0, int k1, A a, B b, C c) {
+	float sum[4][4] = {};
+	add_tile<SwiftA, SwiftB>(p, m0, n0, m, n, k0, k1, a, b, sum);
 	each_sum(p, sum, [=](int i, int j, float v) {
 		if (m0 + i < m && n0 + j < n) c(m0 + i, n0 + j, v);
 	});
