@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel/cuda"
 	"github.com/gomem/gomem/internal/longtest"
 )
@@ -36,11 +39,26 @@ var changes = []change{
 	{"the next element", regexp.MustCompile(`(\w)\[([b-z]\w*)`), `$1[mutated(%d) + $2`},
 	{"twice the stride", regexp.MustCompile(` \* `), ` * (1 + mutated(%d)) * `},
 	{"operands swapped", regexp.MustCompile(`\bfmaf\(`), `swapped(%d, `},
+	{"> is >=", regexp.MustCompile(` > `), ` > -mutated(%d) + `},
+	{"<= is <", regexp.MustCompile(` <= `), ` <= -mutated(%d) + `},
+	{">= is >", regexp.MustCompile(` >= `), ` >= mutated(%d) + `},
+	{"equal to one more", regexp.MustCompile(` == `), ` == mutated(%d) + `},
+	{"half the condition", regexp.MustCompile(`([(] *|return |= )(\w+ [<>=!]+ \w+) && `),
+		`$1($2 || mutated(%d)) && `},
+	{"- is +", regexp.MustCompile(` - `), ` - (1 - 2 * mutated(%d)) * `},
+	{"added is taken", regexp.MustCompile(` \+= `), ` += (1 - 2 * mutated(%d)) * `},
+	{"half of it", regexp.MustCompile(` / `), ` / (1 + mutated(%d)) / `},
+	{"one bit more", regexp.MustCompile(` (<<|>>) `), ` $1 mutated(%d) + `},
+	{"from one", regexp.MustCompile(` = 0([,;)])`), ` = mutated(%d)$1`},
+	{"not is so", regexp.MustCompile(`!(\w)`), `(mutated(%d) != 0) ^ !$1`},
+	{"nothing is stored", regexp.MustCompile(`^(\s*)(\w+\[[^=;]*\] [-+*]?= [^;]*;)$`),
+		`$1{ if (!mutated(%d)) $2 }`},
+	{"the other way", regexp.MustCompile(` \? `), ` && !mutated(%d) ? `},
 }
 
 // unchanged are lines that declare, or are no code of a function.
 var unchanged = regexp.MustCompile(`^\s*//|#|__shared__|template|enum|constexpr|struct|extern|` +
-	`operator|const int|\\$|\[ahead\]|^\S`)
+	`operator|const int|\\$|\[ahead\]|\[[A-Z]+ [+] |\[\w+ [?] |[*]\w+ = 0|<!|^\S`)
 
 const mutating = `
 static volatile int mutant = -1;
@@ -122,6 +140,48 @@ func (h *host) set(mutant int) (ran []int, err error) {
 	return ran, err
 }
 
+// mutantSamples are those that mutants are run by: all, the sizes at which blocks and parts count,
+// and elementwise operations of numbers at which functions are not smooth.
+func mutantSamples() []Sample {
+	list := append(Samples(), sizedSamples()...)
+	x := specials()
+	n := len(x)
+	seen := map[graph.Op]bool{}
+	for _, s := range Samples() {
+		if _, ok := s.Op.(pointwise); !ok || seen[s.Op] {
+			continue
+		}
+		if d, shared := s.Op.(dropout); shared && d.Shared != 0 {
+			continue
+		}
+		if _, windowed := s.Op.(noiseWindow); windowed || !allF32(s.In) {
+			continue
+		}
+		seen[s.Op] = true
+		t := Sample{Op: s.Op, Fill: fills{}}
+		for operand := range s.In {
+			t.In = append(t.In, tensor.Of(graph.F32, n*n))
+			t.Fill[operand] = func(_ *rand.Rand, to any) {
+				for k := range to.([]float32) {
+					to.([]float32)[k] = x[[2]int{k % n, k / n}[operand]]
+				}
+			}
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// allF32 reports whether operands are one or two of single precision.
+func allF32(in []graph.Type) bool {
+	return len(in) <= 2 && !slices.ContainsFunc(in, func(t graph.Type) bool {
+		return t.DType != graph.F32
+	})
+}
+
+// mutants is how many there are.
+const mutants = 500
+
 // TestMutants: of kernels that are changed at a place, most are found wrong by the samples of
 // operations that run it. Those that are not are listed.
 func TestMutants(t *testing.T) {
@@ -129,7 +189,7 @@ func TestMutants(t *testing.T) {
 	if !watched {
 		t.Skip("EMU_RACES is not set")
 	}
-	text, list := mutated(cuda.Source(), 105, rand.New(rand.NewPCG(34, 1)))
+	text, list := mutated(cuda.Source(), mutants, rand.New(rand.NewPCG(34, 1)))
 	start := func() *host {
 		h, err := startHost(text)
 		if err != nil {
@@ -137,7 +197,7 @@ func TestMutants(t *testing.T) {
 		}
 		return h
 	}
-	h, all := start(), Samples()
+	h, all := start(), mutantSamples()
 	for i, s := range all {
 		if !cuda.Supports(s.Op) {
 			continue
