@@ -68,7 +68,8 @@ func GPUs() ([]GPUInfo, error) {
 // openGPU makes the device of a GPU.
 func (o Options) openGPU(number int) (device.Device, error) {
 	c := cuda.Options{GPU: number, Source: kernels.Source(), Threads: o.Threads, DiskDir: o.Disk,
-		TF32: o.Precision == precision.TF32, Eager: o.NoCUDAGraphs, Logger: o.Logger}
+		TF32: o.Precision == precision.TF32, Eager: o.NoCUDAGraphs,
+		Interpret: o.InterpretChains, Logger: o.Logger}
 	if o.Trace != nil {
 		c.Listener = o.Trace.Listen
 	}

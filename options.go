@@ -184,7 +184,12 @@ type Options struct {
 	// Trace is told of each or data says what runs. Graphs take some memory of the GPU that no
 	// budget counts; where there is none left, operations are launched as without.
 	NoCUDAGraphs bool
-	Disk         string // directory of the file that is CPU's disk, if it has one
+	// InterpretChains has elementwise operations on a GPU, one after the other, by one kernel for
+	// all of them. Otherwise Open has kernels of their own compiled for them, which the user's
+	// cache keeps, and which take some of the GPU's memory that no budget counts. Bits are the
+	// same.
+	InterpretChains bool
+	Disk            string // directory of the file that is CPU's disk, if it has one
 	// Network carries the exchanges of the graph's Sends and Awaits between the workers of
 	// a job, each of which has a session of its own; nil if there is one worker, which
 	// awaits what it has sent.
@@ -272,6 +277,9 @@ func (o Options) Validate() error {
 			o.Precision, CUDA)
 	case o.NoCUDAGraphs && !gpu:
 		return fmt.Errorf("device %s has no CUDA graphs to do without; want device %s",
+			cmp.Or(o.Device, CPU), CUDA)
+	case o.InterpretChains && !gpu:
+		return fmt.Errorf("device %s compiles no chains that could be interpreted; want device %s",
 			cmp.Or(o.Device, CPU), CUDA)
 	case gpu && o.CopyBytesPerSecond > 0:
 		return fmt.Errorf("device %s: the speed of its copies is its own", o.Device)

@@ -105,7 +105,15 @@ func New(d device.Device, streams *Streams, memory []device.Memory, p *plan.Plan
 		}
 	}
 	e.writes = writes(p)
-	return e, e.resolve(d)
+	if err := e.resolve(d); err != nil {
+		return nil, err
+	}
+	if c, ok := d.(device.Compiler); ok {
+		if err := c.Compile(); err != nil {
+			return nil, fmt.Errorf("executor: %w", err)
+		}
+	}
+	return e, nil
 }
 
 // checkMemory demands a memory for every space of a plan.

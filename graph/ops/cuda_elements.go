@@ -47,10 +47,9 @@ type point struct {
 	window     cudaWalk
 }
 
-// pointwise is an operation that the kernel of chains can compute. Chains are interpreted,
-// rather than compiled each: one program, compiled once, serves all graphs, branches are the
-// same for all threads, and no instruction's arithmetic is fused with another's, so that what
-// is fused has the bits of what is not.
+// pointwise is an operation that the kernel of chains can compute, which interprets them. A chain
+// comes with a kernel of its own besides, for devices that compile it. In either no instruction's
+// arithmetic is fused with another's, so that what is fused has the bits of what is not.
 type pointwise interface{ point() point }
 
 func (b binary) point() point {
@@ -161,15 +160,15 @@ func pointOf(op graph.Op) (p point, ok bool) {
 	return p, ok
 }
 
-// chainLaunch packs a program as the kernel's Chain.
+// chainLaunch packs a program as the kernel's Chain, with the kernel that is written for it.
 func chainLaunch(code []instruction, points []point, in []cuda.Operand,
 	out cuda.Operand) (cuda.Command, error) {
-	n := elems(out)
 	noise, err := windowOfAll(points)
 	if err != nil {
 		return nil, err
 	}
-	list := []any{n, int32(len(code)), out.Type.DType == graph.BF16}
+	c := cuda.Chain{N: elems(out), Half: half(out.Type), Window: len(noise.axes) > 0}
+	list := []any{c.N, int32(len(code)), c.Half}
 	for i := range maxChainOperands {
 		if i >= len(in) {
 			list = append(list, uint64(0), 1, 1, 0)
@@ -179,29 +178,46 @@ func chainLaunch(code []instruction, points []point, in []cuda.Operand,
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, in[i], hold, period, in[i].Type.DType == graph.BF16, int32(0))
+		s := cuda.Spread{Hold: hold, Period: period, Half: half(in[i].Type)}
+		c.In = append(c.In, s)
+		list = append(list, in[i], s.Hold, s.Period, s.Half, int32(0))
 	}
 	for i := range maxInstructions {
 		if i >= len(code) {
-			code, points = append(code, instruction{}), append(points, point{})
+			list = append(list, int32(0), int32(0), int32(cuda.None), false, float32(0),
+				float32(0), uint32(0), false, uint64(0), uint64(0))
+			continue
 		}
-		const none = 100
-		ins, p, second := code[i], points[i], int32(none)
-		if ins.Arity > 1 {
-			second = int32(ins.In[1])
-		}
-		list = append(list, int32(p.kind), int32(ins.In[0]), second, keeps(code, i), p.p, p.q,
+		ins, p := code[i].onCUDA(points[i]), points[i]
+		c.Code = append(c.Code, ins)
+		list = append(list, int32(ins.Op), int32(ins.A), int32(ins.B), keeps(code, i), p.p, p.q,
 			p.limit, p.round, p.salt, p.from)
 	}
 	list = append(list, noise.args(out)...)
-	return overElements("chain", (n+3)/4, list...), nil
+	width := c.Width()
+	launch := overElements("chain", (c.N+width-1)/width, list...)
+	launch.Written = c.Write()
+	return launch, nil
 }
+
+// onCUDA is an instruction with its operation as a GPU has them.
+func (ins instruction) onCUDA(p point) cuda.Instruction {
+	out := cuda.Instruction{Op: int(p.kind), A: int(ins.In[0]), B: cuda.None, Rounded: p.round,
+		Noise: p.draws(), From: p.from}
+	if ins.Arity > 1 {
+		out.B = int(ins.In[1])
+	}
+	return out
+}
+
+// draws reports whether an operation draws noise.
+func (p point) draws() bool { return p.kind == pointDropout || p.kind == pointJitter }
 
 // windowOfAll is the window that instructions draw noise in, the same for all.
 func windowOfAll(points []point) (w cudaWalk, err error) {
 	for _, p := range points {
 		switch {
-		case p.kind != pointDropout && p.kind != pointJitter:
+		case !p.draws():
 		case len(w.axes) == 0:
 			w = p.window
 		case !slices.Equal(w.axes, p.window.axes) || w.base != p.window.base:

@@ -20,8 +20,8 @@ type realGPU struct {
 	kernels  map[string]*driver.Kernel
 }
 
-// startGPU makes a host of the machine's GPU; it ends with the process.
-func startGPU() (*host, error) {
+// startGPU makes a host of the machine's GPU, of kernels' text; it ends with the process.
+func startGPU(source string) (*host, error) {
 	d, err := driver.Load(driver.Options{})
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func startGPU() (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := compiler.Compile(cuda.Source(), "kernels")
+	code, err := compiler.Compile(source, "kernels")
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ type host struct {
 	used    int64  // bytes of it; 0: all
 	gpu     *realGPU
 	orders  uint32 // the order in which threads run: forward, backward, scattered
+	written bool   // kernels are those that were written for chains
 	to      *bufio.Writer
 	answers *bufio.Reader
 }
@@ -127,7 +128,7 @@ func buildHost(source string) (path string, err error) {
 // machine's GPU.
 func startHost(source string) (*host, error) {
 	if os.Getenv("GOMEM_GPU") != "" {
-		return startGPU()
+		return startGPU(source)
 	}
 	path, err := buildHost(source)
 	if err != nil {
@@ -212,6 +213,10 @@ func (h *host) ask(message []byte) (string, error) {
 
 // run runs a command.
 func (h *host) run(c cuda.Command) error {
+	if k, ok := c.(cuda.Kernel); ok && h.written {
+		k.Name = k.Written.Name
+		c = k
+	}
 	if h.gpu != nil {
 		return h.gpu.run(h, c)
 	}

@@ -58,12 +58,12 @@ func flag(v bool) int {
 }
 
 // overElements launches a thread for each of n elements.
-func overElements(name string, n int, list ...any) cuda.Command {
+func overElements(name string, n int, list ...any) cuda.Kernel {
 	return launched(name, (n+threads-1)/threads, list...)
 }
 
 // launched launches so many blocks, or as many as there may be.
-func launched(name string, blocks int, list ...any) cuda.Command {
+func launched(name string, blocks int, list ...any) cuda.Kernel {
 	return cuda.Kernel{Name: name, Grid: [3]uint32{uint32(max(1, min(blocks, maxBlocks))), 1, 1},
 		Block: [3]uint32{threads, 1, 1}, Args: arguments(list...)}
 }

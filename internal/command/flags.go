@@ -350,14 +350,15 @@ type deviceFlags struct {
 	CopyGbps speed    `group:"machine" placeholder:"GB/S"`
 	Disk     location `group:"machine" placeholder:"DIR"`
 
-	NoCUDAGraphs bool `name:"no-cuda-graphs" group:"machine"`
+	NoCUDAGraphs    bool `name:"no-cuda-graphs" group:"machine"`
+	InterpretChains bool `group:"machine"`
 }
 
 // session are the options of a run's session.
 func (f deviceFlags) session(o gomem.Options) (gomem.Options, error) {
 	o.Device, o.Threads = f.Device, int(f.Threads)
 	o.CopyBytesPerSecond, o.Disk = int64(float64(f.CopyGbps)*1e9), string(f.Disk)
-	o.NoCUDAGraphs = f.NoCUDAGraphs
+	o.NoCUDAGraphs, o.InterpretChains = f.NoCUDAGraphs, f.InterpretChains
 	switch {
 	case o.Disk != "" && o.DiskBytes == 0:
 		return o, usagef("--disk needs --disk-memory SIZE: how much of it may be taken")

@@ -379,12 +379,12 @@ devices --profile
 --threads
     Threads of an operation, 1 to 1024 (default: one a processor).
 --copy-gbps
-    Slow each copy engine down to so many gigabytes (1e9 bytes) a second, to study a
-    slower link.
+    Slow each copy engine down to so many gigabytes (1e9 bytes) a second.
 --no-cuda-graphs
-    On a GPU, launch every operation by itself. Otherwise the launches between two waits are
-    captured in the second step, and are one CUDA graph from then on, unless they are traced.
-    Results are the same; graphs take some memory of the GPU that no budget counts.
+    On a GPU, launch every operation by itself, not what lies between two waits as a CUDA graph,
+    which takes memory of the GPU that no budget counts. Results are the same.
+--interpret-chains
+    On a GPU, compile no kernels for chains of elementwise operations. Results are the same.
 --dump
     Write the plan of a training step to a file, as text: every slot, every step.
 --dump-pass

@@ -62,6 +62,13 @@ type Trier interface {
 	Try() error
 }
 
+// Compiler is a device that has a compiler for what tasks are made of.
+type Compiler interface {
+	// Compile compiles what tasks are quicker by that were made since the last call, all of it
+	// at once. No task may be running. Without it they have the same results.
+	Compile() error
+}
+
 // Memory is one allocation, handed out by address.
 type Memory interface {
 	// Space is where it is, which decides what engines may touch it.

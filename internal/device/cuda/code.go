@@ -5,51 +5,135 @@ package cuda
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/gomem/gomem/internal/device/cuda/driver"
+	kernels "github.com/gomem/gomem/internal/kernel/cuda"
 	"github.com/gomem/gomem/internal/regular"
 )
 
-// code is the compiled kernels.
+// code is the compiled kernels: those of [Options].Source, and modules of those that were written
+// for launches.
 type code struct {
-	module  *driver.Module
-	kernels map[string]*driver.Kernel
-	shared  map[string]uint32 // the most dynamic shared memory that a kernel was allowed
+	compiler *driver.Compiler
+	module   *driver.Module
+	written  []*driver.Module
+	kernels  map[string]*driver.Kernel
+	shared   map[string]uint32 // the most dynamic shared memory that a kernel was allowed
+	waiting  []waiting         // launches of kernels that are not compiled yet
 }
 
-// loadCode loads the kernels, compiled now or by an earlier process.
-func (d *Device) loadCode() error {
+// waiting is a launch that becomes that of the kernel which was written for it.
+type waiting struct {
+	kernels.Kernel
+	launch **driver.Launch
+}
+
+// loadCode loads the kernels.
+func (d *Device) loadCode() (err error) {
 	d.code = code{kernels: map[string]*driver.Kernel{}, shared: map[string]uint32{}}
-	compiler, err := d.gpu.Compiler()
-	if err != nil {
+	if d.code.compiler, err = d.gpu.Compiler(); err != nil {
 		return err
 	}
-	path := d.cached(compiler)
+	d.code.module, err = d.load(d.options.Source)
+	return err
+}
+
+// load loads the kernels of a text, compiled now or by an earlier process.
+func (d *Device) load(source string) (*driver.Module, error) {
+	path := d.cached(source)
 	if path != "" {
 		if cubin, err := regular.ReadFile(path); err == nil {
-			if d.code.module, err = d.gpu.Load(cubin); err == nil {
-				return nil
+			if m, err := d.gpu.Load(cubin); err == nil {
+				return m, nil
 			}
 		}
 	}
-	cubin, err := compiler.Compile(d.options.Source, "kernels")
+	cubin, err := d.code.compiler.Compile(source, "kernels")
 	if err != nil {
-		return fmt.Errorf("the kernels do not compile: %w", err)
+		return nil, fmt.Errorf("the kernels do not compile: %w", err)
 	}
 	if path != "" {
 		keep(path, cubin)
 	}
-	d.code.module, err = d.gpu.Load(cubin)
+	return d.gpu.Load(cubin)
+}
+
+// Compile compiles the kernels that were written for launches, in one module, and has them launched
+// by these from then on.
+func (d *Device) Compile() error {
+	launches := d.code.waiting
+	d.code.waiting = nil
+	missing := map[string]*kernels.Written{}
+	for _, l := range launches {
+		if d.code.kernels[l.Written.Name] == nil {
+			missing[l.Written.Name] = l.Written
+		}
+	}
+	return d.bound(func() error {
+		if err := d.compile(missing); err != nil {
+			return fmt.Errorf("cuda device: the kernels of %d chains, which can be interpreted "+
+				"instead: %w", len(missing), err)
+		}
+		for _, l := range launches {
+			*l.launch = d.code.kernels[l.Written.Name].Prepare(l.Grid, l.Block, l.Shared,
+				slices.Clone(l.Args))
+		}
+		return nil
+	})
+}
+
+// compile loads kernels that were written, by their names, which they are in the order of: plans
+// that have the same ones find them compiled.
+func (d *Device) compile(missing map[string]*kernels.Written) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	var list []*kernels.Written
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		list = append(list, missing[name])
+	}
+	if log := d.options.Logger; log != nil {
+		defer time.AfterFunc(patience, func() {
+			log.Info("cuda: kernels of chains are being compiled, once for plans that have the "+
+				"same", "chains", len(list))
+		}).Stop()
+	}
+	m, err := d.load(kernels.WrittenSource(list))
+	if err != nil {
+		return err
+	}
+	d.code.written = append(d.code.written, m)
+	for _, w := range list {
+		if d.code.kernels[w.Name], err = m.Kernel(w.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patience is after how long somebody is told what takes so long.
+const patience = 2 * time.Second
+
+// closeCode unloads the kernels.
+func (d *Device) closeCode() error {
+	err := d.code.module.Close()
+	for _, m := range d.code.written {
+		err = errors.Join(err, m.Close())
+	}
 	return err
 }
 
-// cached is the file of the compiled kernels, named after all that they depend on; none if
-// there is no place for it.
-func (d *Device) cached(c *driver.Compiler) string {
-	dir := d.options.Cache
+// cached is the file of the compiled kernels of a text, named after all that they depend on; none
+// if there is no place for it.
+func (d *Device) cached(source string) string {
+	c, dir := d.code.compiler, d.options.Cache
 	if dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
@@ -58,7 +142,7 @@ func (d *Device) cached(c *driver.Compiler) string {
 		dir = filepath.Join(user, "gomem", "cuda")
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%q\n%s", d.gpu.Name, c.Version, c.Options,
-		d.options.Source))
+		source))
 	return filepath.Join(dir, hex.EncodeToString(sum[:])+".cubin")
 }
 

@@ -37,8 +37,10 @@ type Options struct {
 	// Eager has every task given to the GPU by itself. Otherwise what a compute stream is given at
 	// once is captured the second time, and launched as one graph from then on, unless there is a
 	// Listener. Graphs take memory of the GPU that is not counted.
-	Eager  bool
-	Logger *slog.Logger // told of what is not captured; nil logs nothing
+	Eager bool
+	// Interpret has no kernels compiled for chains: they are interpreted, to the same bits.
+	Interpret bool
+	Logger    *slog.Logger // told of what is not captured, and what takes long; nil logs nothing
 }
 
 // workspace is that of a compute stream.
@@ -284,7 +286,7 @@ func (d *Device) Close() error {
 			errs = append(errs, m.free())
 		}
 		errs = append(errs, d.convs.close(), d.stage.close())
-		return errors.Join(append(errs, d.clock.close(), d.code.module.Close())...)
+		return errors.Join(append(errs, d.clock.close(), d.closeCode())...)
 	}), d.gpu.Close())
 	if d.broken.Load() {
 		return nil // the driver repeats the GPU's error with every call

@@ -46,6 +46,13 @@
 // No pools of memory (cuMemAllocAsync): the plan knows all lifetimes. No managed memory: it
 // moves when it likes. No callbacks of the driver: threads that C made would run Go.
 //
+// # Kernels that are written for launches
+//
+// A launch may come with a kernel that was written for it (Written, of internal/kernel/cuda). Those
+// of a plan are compiled in one module when its tasks are made ([Device.Compile]), and kept beside
+// the others. The driver takes memory of the GPU for them, beside the plan's: where it has none,
+// that is an error, and [Options].Interpret does without.
+//
 // # Data that says what runs
 //
 // Loops that end by their data and branches are commands of which data says which are run (Branch,

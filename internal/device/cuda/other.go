@@ -23,7 +23,9 @@ type Options struct {
 	Cache    string         // folder of compiled kernels; "" is the user's
 	TF32     bool           // matrix products round their operands
 	Eager    bool           // launches are not captured and launched as graphs
-	Logger   *slog.Logger   // told of what is not captured; nil logs nothing
+	// Interpret has no kernels compiled for chains: they are interpreted, to the same bits.
+	Interpret bool
+	Logger    *slog.Logger // told of what is not captured, and what takes long; nil logs nothing
 }
 
 // ErrLeftOut says that this binary cannot drive GPUs.

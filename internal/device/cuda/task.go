@@ -153,6 +153,9 @@ func (d *Device) prepare(t *task, c kernels.Command) error {
 			return err
 		}
 		l := k.Prepare(c.Grid, c.Block, c.Shared, slices.Clone(c.Args))
+		if c.Written != nil && !d.options.Interpret {
+			d.code.waiting = append(d.code.waiting, waiting{c, &l})
+		}
 		t.parts = append(t.parts, func(s *stream) error { return s.cu.Launch(l) })
 	case kernels.Gemm:
 		if c.M == 0 || c.N == 0 || c.Batch == 0 {

@@ -50,6 +50,9 @@ type Kernel struct {
 	Grid, Block [3]uint32
 	Shared      uint32 // bytes of dynamic shared memory
 	Args        []byte // packed as [Args]
+	// Written is a kernel that does the same and is quicker, once it is compiled; nil: there is
+	// none.
+	Written *Written
 }
 
 // Gemm is C = Alpha·op(A)·op(B) + Beta·C for matrices in rows: C is M×N, op(A) M×K and

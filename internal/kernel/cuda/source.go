@@ -9,7 +9,7 @@ import (
 var files embed.FS
 
 // order is that of the files of the source: what others use comes first.
-const order = "prelude libm elements numbers moves reduce rows index scatter small mma " +
+const order = "prelude libm elements chain numbers moves reduce rows index scatter small mma " +
 	"tiles attention attention_half packed conv images moe sequence update"
 
 // added is the text of kernels of operations that a program brings.
@@ -23,16 +23,22 @@ func AddSource(text string) { added = append(added, text) }
 // have the same bits alone and in a chain. A kernel begins a line with extern "C" __global__
 // void, its launch bounds if it has any, and its name.
 func Source() string {
+	text := filesOf(order)
+	for _, more := range added {
+		text += "\n" + more
+	}
+	return text
+}
+
+// filesOf is the text of files, by their names.
+func filesOf(names string) string {
 	var text strings.Builder
-	for name := range strings.FieldsSeq(order) {
+	for name := range strings.FieldsSeq(names) {
 		file, err := files.ReadFile(name + ".cu")
 		if err != nil {
 			panic(err) // the list and the files are of one commit
 		}
 		text.Write(file)
-	}
-	for _, more := range added {
-		text.WriteString("\n" + more)
 	}
 	return text.String()
 }

@@ -254,6 +254,7 @@ func TestGPUOptions(t *testing.T) {
 		"unknown device":               {Device: "cuda:x"},
 		"want device cuda":             {Precision: precision.TF32},
 		"no CUDA graphs to do without": {Device: gomem.Null, NoCUDAGraphs: true},
+		"compiles no chains":           {Device: gomem.CPU, InterpretChains: true},
 		"unknown precision":            {Precision: "f8"},
 	} {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), text) {
