@@ -2,12 +2,26 @@
 // at a time, i to i+W-1 of n, of which i is a multiple of W. The rest of such a kernel is written
 // by chain.go; its arguments are those of the kernel that interprets, which it has the bits of.
 
-template <class T, int W> struct alignas(W * sizeof(T)) Vector { T e[W]; };
+// W elements as words, which are what a GPU loads and stores four of at a time.
+template <class T, int W> struct alignas(W * sizeof(T)) Vector {
+	u32 word[W * sizeof(T) / 4];
+	__device__ __forceinline__ float at(int k) const {
+		if (sizeof(T) == 4) return __uint_as_float(word[k]);
+		return __uint_as_float(k & 1 ? word[k / 2] & 0xffff0000u : word[k / 2] << 16);
+	}
+	__device__ __forceinline__ void set(const float (&x)[W]) {
+		constexpr int each = 4 / sizeof(T);
+#pragma unroll
+		for (int k = 0; k < W / each; k++)
+			if (each == 1) word[k] = __float_as_uint(x[k]);
+			else word[k] = to_bf16(x[each * k]) | (u32)to_bf16(x[each * k + each - 1]) << 16;
+	}
+};
 
-// How an operand is spread: WHOLE has an element for each of the result's, ONE is the same for
-// all, of a CYCLE each is met once and then all again, HELD are met by several each, in CYCLES
-// of HELD all again. EVEN: W elements side by side are a vector's, or meet the same one.
-enum { WHOLE, ONE, CYCLE, HELD, HELD_CYCLE, EVEN = 8 };
+// How an operand is spread: WHOLE has an element for each of the result's, of a CYCLE each is met
+// once and then all again, HELD are met by several each, and of a HELD_CYCLE then all again. EVEN:
+// W elements side by side are a vector's, or meet the same one. What is one for all is first.
+enum { WHOLE, CYCLE, HELD, HELD_CYCLE, EVEN = 8 };
 
 template <class T> __device__ __forceinline__ float first(const Spread &s) {
 	return *(const T *)s.at;
@@ -16,7 +30,7 @@ template <class T> __device__ __forceinline__ float first(const Spread &s) {
 template <class T, int W> __device__ __forceinline__ void vector(float (&x)[W], const T *from) {
 	Vector<T, W> v = *(const Vector<T, W> *)from;
 #pragma unroll
-	for (int k = 0; k < W; k++) x[k] = v.e[k];
+	for (int k = 0; k < W; k++) x[k] = v.at(k);
 }
 
 // Elements of an operand, 0 for those that are none. I is u32 where all places are below 2^31.
@@ -30,14 +44,13 @@ __device__ __forceinline__ void take(float (&x)[W], const Spread &s, I i, I n) {
 	if (spread == CYCLE || spread == HELD_CYCLE) at = at % period;
 	if (spread == WHOLE || spread == CYCLE && even)
 		if (i + W <= n && s.at % sizeof(Vector<T, W>) == 0) return vector(x, from + at);
-	if (even && spread != CYCLE) {
-		float same = from[at];
-#pragma unroll
-		for (int k = 0; k < W; k++) x[k] = same;
-		return;
-	}
+	float same = even && spread > CYCLE ? (float)from[at] : 0.f;
 #pragma unroll
 	for (int k = 0; k < W; k++) {
+		if (even && spread > CYCLE) {
+			x[k] = same;
+			continue;
+		}
 		x[k] = i + k < n ? (float)from[at] : 0.f;
 		if (spread == WHOLE || spread == CYCLE || ++rest == hold) at++, rest = 0;
 		if (spread != WHOLE && spread != HELD && at == period) at = 0;
@@ -48,8 +61,7 @@ template <class T, class I, int W>
 __device__ __forceinline__ void put(T *to, const float (&x)[W], I i, I n) {
 	if (i + W <= n && (u64)to % sizeof(Vector<T, W>) == 0) {
 		Vector<T, W> v;
-#pragma unroll
-		for (int k = 0; k < W; k++) v.e[k] = x[k];
+		v.set(x);
 		*(Vector<T, W> *)(to + i) = v;
 		return;
 	}

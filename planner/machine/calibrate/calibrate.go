@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/planner/machine"
 )
 
@@ -154,7 +155,13 @@ func (m *Machine) measure(ctx context.Context, s *stage, some []want, u uses,
 			trials = append(trials, t)
 		}
 	}
-	trials, err := s.time(trials, end)
+	begun := time.Now()
+	if c, ok := s.device.(device.Compiler); ok {
+		if err := c.Compile(); err != nil {
+			return err
+		}
+	}
+	trials, err := s.time(trials, end.Add(time.Since(begun)))
 	m.note(trials)
 	return err
 }

@@ -76,7 +76,8 @@ func (m *Machine) Link() Link { return m.known.Link }
 // gpuKey is all that the speed of a GPU depends on.
 func gpuKey(g cuda.Info, o Options) string {
 	return fmt.Sprintf("%s, %s, %s, %s, %s, TF32 %v, kernels %d %.8x", g.Name, g.Driver, g.Compiler,
-		g.Products, g.Convolutions, o.TF32, version, sha256.Sum256([]byte(kernels.Source())))
+		g.Products, g.Convolutions, o.TF32, version,
+		sha256.Sum256([]byte(kernels.Source()+kernels.WrittenSource(nil))))
 }
 
 // gpu is a GPU as a target.
