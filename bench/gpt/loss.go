@@ -18,8 +18,24 @@ import (
 	"github.com/gomem/gomem/planner"
 )
 
-// vocabulary is a loss with its gradients by itself: of so many tokens, of some width, and classes.
-type vocabulary struct{ tokens, width, classes int }
+// vocabulary is a loss with its gradients by itself: of so many tokens, of some width, and classes,
+// by a matrix that is trained, or frozen, which may be of a format of few bits.
+type vocabulary struct {
+	tokens, width, classes int
+	frozen                 bool
+	format                 string
+}
+
+func (v vocabulary) String() string {
+	of := fmt.Sprintf("%d × %d", v.tokens, v.classes)
+	switch {
+	case v.format != "":
+		of += ", " + v.format
+	case v.frozen:
+		of += ", frozen"
+	}
+	return of
+}
 
 // step is a session that takes a step of descent by a loss, and what the plan needs.
 type step struct {
@@ -35,20 +51,17 @@ func (v vocabulary) open(ctx context.Context, logits bool) (*step, error) {
 	g := graph.New()
 	x := g.Variable("x", tensor.Of(graph.F32, v.tokens, v.width), graph.Init{Dist: graph.Normal,
 		Scale: 1})
-	w := g.Variable("w", tensor.Of(graph.F32, v.classes, v.width), graph.Init{Dist: graph.Normal,
-		Scale: 0.02})
 	labels := g.Input("labels", tensor.Of(graph.I32, v.tokens))
-	var losses graph.Value
-	if logits {
-		losses = ops.CrossEntropy(ops.MatMulT(x, w, false, true), labels, 0)
-	} else {
-		losses = ops.LinearCrossEntropy(x, w, labels, true, 0)
-	}
+	w, losses := v.losses(g, x, labels, logits)
 	loss := ops.Mean(losses)
 	rate := g.Constant("rate", gomem.Scalar(0.1))
+	trained := []graph.Value{x, w}
+	if v.frozen {
+		trained = trained[:1]
+	}
 	var descent []*graph.Node
-	for i, d := range autodiff.Grad(loss, x, w) {
-		descent = append(descent, ops.SGD([]graph.Value{x, w}[i], d, rate))
+	for i, d := range autodiff.Grad(loss, trained...) {
+		descent = append(descent, ops.SGD(trained[i], d, rate))
 	}
 	if err := g.Err(); err != nil {
 		return nil, err
@@ -72,6 +85,29 @@ func (v vocabulary) open(ctx context.Context, logits bool) (*step, error) {
 		peak: s.Usage()[0].Predicted, least: least}, nil
 }
 
+// losses are those of rows, and the matrix, by logits or without. One of few bits is of zeros.
+func (v vocabulary) losses(g *graph.Graph, x, labels graph.Value,
+	logits bool) (w, losses graph.Value) {
+	t, init := tensor.Of(graph.F32, v.classes, v.width), graph.Init{Dist: graph.Normal, Scale: 0.02}
+	if v.format != "" {
+		var err error
+		if t, err = ops.PackedType(v.classes, v.width, v.format); err != nil {
+			g.Fail(err)
+		}
+		init = graph.Init{}
+	}
+	w = g.Variable("w", t, init)
+	switch {
+	case logits && v.format != "":
+		return w, ops.CrossEntropy(ops.MatMulPacked(x, w, v.format), labels, 0)
+	case logits:
+		return w, ops.CrossEntropy(ops.MatMulT(x, w, false, true), labels, 0)
+	case v.format != "":
+		return w, ops.LinearCrossEntropyPacked(x, w, labels, v.format, 0)
+	}
+	return w, ops.LinearCrossEntropy(x, w, labels, true, 0)
+}
+
 // take takes a step.
 func (s *step) take(ctx context.Context) error {
 	began := gauge.CPUTime()
@@ -91,8 +127,10 @@ func vocabularies(ctx context.Context, _ *bench, w io.Writer, _ bool) error {
 		"768, on one thread: %s, %s, load %s. Steps take turns; medians of %d, in seconds of "+
 		"processor time.\n\n", runtime.Version(), gauge.Processor(), gauge.Load(), rounds)
 	columns(w, "tokens × classes", "by logits", "without", "ratio", "MiB by logits", "without",
-		"of it beside the matrix and its gradient", "least of both")
-	for _, v := range []vocabulary{{1024, 768, 50257}, {8192, 768, 50257}, {8192, 768, 131072}} {
+		"of it beside the matrix and its gradient, if it has one", "least of both")
+	for _, v := range []vocabulary{{1024, 768, 50257, false, ""}, {1024, 768, 50257, true, ""},
+		{1024, 768, 50257, true, "q6_k"}, {8192, 768, 50257, false, ""},
+		{8192, 768, 131072, false, ""}} {
 		if err := v.compare(ctx, w, rounds); err != nil {
 			return err
 		}
@@ -121,10 +159,20 @@ func (v vocabulary) compare(ctx context.Context, w io.Writer, rounds int) (err e
 			return fmt.Errorf("losses are %v by logits, and %v without", a.losses, b.losses)
 		}
 	}
-	matrix := 4 * int64(v.width) * int64(v.classes)
+	matrix := 8 * int64(v.width) * int64(v.classes) // with its gradient
+	if v.frozen {
+		matrix /= 2
+	}
+	if v.format != "" {
+		t, err := ops.PackedType(v.classes, v.width, v.format)
+		if err != nil {
+			return err
+		}
+		matrix = t.Bytes()
+	}
 	before, now := gauge.Median(a.seconds), gauge.Median(b.seconds)
-	row(w, fmt.Sprintf("%d × %d", v.tokens, v.classes), seconds(before), seconds(now),
-		seconds(now/before), mib(a.peak), mib(b.peak), mib(b.peak-2*matrix),
+	row(w, v.String(), seconds(before), seconds(now),
+		seconds(now/before), mib(a.peak), mib(b.peak), mib(b.peak-matrix),
 		mib(a.least)+", "+mib(b.least))
 	return nil
 }
