@@ -80,6 +80,7 @@ var enums = kong.Vars{"forms": rateForms, "optimizers": optimizerNames,
 // without a word about it.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer, x Extras) int {
 	tameScheduler()
+	defer withinGroup()()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &output{w: stdout, broken: func() { cancel(signalled{syscall.SIGPIPE}) }}

@@ -26,6 +26,8 @@ type header struct {
 	Workers string `json:"workers,omitempty"`
 	// Factored are the variables of which workers exchange factors.
 	Factored []factored `json:"factored,omitempty"`
+	// Beside is what the process has beside the plans; nil where that is not known.
+	Beside *account `json:"beside,omitempty"`
 
 	facts   []field // more about the data
 	warning string  // that it begins with, if there is one
@@ -79,6 +81,7 @@ func (d *textDisplay) start() {
 		{"device", within(h.DevicePeak, h.DeviceBudget) + h.versus()},
 		{"host", within(h.HostPeak, h.HostBudget)},
 		{"disk", ifAny(h.DiskPeak, h.DiskBudget)},
+		{"process", h.Beside.String()},
 		{"copied a step", h.copied()},
 	}))
 	if text := h.costs(h.cost); text != "" {

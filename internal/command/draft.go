@@ -96,7 +96,7 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 			return nil, err
 		}
 	}
-	if err := enoughMemory(c.Device, d.planned, c.fleet.size()); err != nil {
+	if err := enoughMemory(c.Device, d.planned, account{}, c.fleet.size()); err != nil {
 		return nil, err
 	}
 	d.header, err = c.headed(ctx, e, d, resident)

@@ -2,9 +2,12 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"runtime/debug"
 	counters "runtime/metrics"
+
+	"github.com/gomem/gomem"
 )
 
 // classes are the accounts of the Go runtime's memory: what is logged of it, and its name in
@@ -37,10 +40,76 @@ func logMemory(log *slog.Logger, when string) {
 	log.Debug("memory", args...)
 }
 
-// returnMemory gives back to the system what planning and reading have left, before a plan's memory
-// is taken: else the peak of a run would have both. It is called once, where most is garbage.
-func returnMemory(log *slog.Logger) {
+// account is what a process that trains has beside its plan's memory, in bytes, as it is known
+// before the first step.
+type account struct {
+	Held    int64 `json:"held_bytes"`    // data, graph and plans, and what Go keeps of them
+	Passing int64 `json:"passing_bytes"` // batches, results, and parts of what is read or saved
+	Garbage int64 `json:"garbage_bytes"` // what is let lie before it is collected
+	Program int64 `json:"program_bytes"` // code, stacks, and what libraries map
+}
+
+const (
+	programBytes = 32 << 20 // TestProgram measures it
+	partsBytes   = 4 << 20  // of what is read, packed or saved at once
+	leastGarbage = 8 << 20  // so much is made before it is collected, or half of what is held
+)
+
+// total is all of it.
+func (b account) total() int64 { return b.Held + b.Passing + b.Garbage + b.Program }
+
+// String is one line.
+func (b *account) String() string {
+	if b == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s beside the plan: data, graph and plans %s, batches and parts of "+
+		"variables %s, garbage %s, program %s", atLeast(b.total()), atLeast(b.Held),
+		atLeast(b.Passing), atLeast(b.Garbage), atLeast(b.Program))
+}
+
+// keepTo gives back to the system what planning and reading have left, before a plan's memory is
+// taken: else the peak of a run would have both. It is called once, where most is garbage. From
+// then on garbage is collected within the account of what the process has beside its plans, until
+// undo. A limit of who runs the program is kept to as well.
+func keepTo(log *slog.Logger, p *gomem.Planned) (b account, undo func()) {
 	logMemory(log, "planned")
 	debug.FreeOSMemory()
 	logMemory(log, "returned")
+	total := []counters.Sample{{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"}}
+	counters.Read(total)
+	b = account{Held: int64(total[0].Value.Uint64() - total[1].Value.Uint64()),
+		Passing: partsBytes + passing(p), Program: programBytes}
+	b.Garbage = max(leastGarbage, b.Held/2)
+	before := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(before, b.total()-b.Program))
+	return b, func() { debug.SetMemoryLimit(before) }
+}
+
+// passing is the most bytes of two batches and their results.
+func passing(p *gomem.Planned) (most int64) {
+	for _, r := range p.Results {
+		n := int64(0)
+		for _, feed := range r.Plan.Feeds {
+			n += r.Plan.Slots[feed.Slot].Bytes
+		}
+		for _, fetch := range r.Plan.Fetches {
+			n += fetch.Type.Bytes()
+		}
+		most = max(most, 2*n)
+	}
+	return most
+}
+
+// withinGroup has garbage be collected before the process has more memory than its control group
+// may have, if that is limited, until undo: else planning a large model ends it.
+func withinGroup() (undo func()) {
+	limit := groupMemory()
+	if limit == 0 {
+		return func() {}
+	}
+	before := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(before, max(limit-programBytes, limit/2)))
+	return func() { debug.SetMemoryLimit(before) }
 }

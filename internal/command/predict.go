@@ -204,7 +204,7 @@ func planTask(ctx context.Context, e *env, t taskPlan) (p planned, session gomem
 	if p, err = t.planLong(ctx, e, b, o); err != nil {
 		return p, session, err
 	}
-	return p, session, enoughMemory(t.Device, p, 1)
+	return p, session, enoughMemory(t.Device, p, account{}, 1)
 }
 
 // errSome ends a command some of whose inputs have failed, each with a line of its own.

@@ -116,7 +116,7 @@ func (c *profileCmd) explain(ctx context.Context, e *env, b *built, p planned,
 		return nil, err
 	}
 	if c.StepsToRun > 0 && gomem.Computes(session.Device) {
-		if err := enoughMemory(c.Device, p, 1); err != nil {
+		if err := enoughMemory(c.Device, p, account{}, 1); err != nil {
 			return nil, fmt.Errorf("%w, or --steps-to-run 0", err)
 		}
 		defer notice(e.stderr, fmt.Sprintf("gomem: running %s",

@@ -24,7 +24,7 @@ func (s *fitting) prove(device string) (string, error) {
 	m := s.most
 	if device == "" {
 		device = m.device()
-	} else if err := enoughMemory(device, m.planned, 1); err != nil {
+	} else if err := enoughMemory(device, m.planned, account{}, 1); err != nil {
 		return "", err
 	}
 	defer s.progress.during(fmt.Sprintf("gomem: %s %d: running a step on %s", s.quantity.name,

@@ -302,20 +302,31 @@ func (c *trainCmd) fitting() error {
 	return k.learnsFrom(string(c.Data))
 }
 
-// enoughMemory refuses a plan that this machine cannot hold, for each of some workers.
-func enoughMemory(device string, p planned, workers int) error {
+// enoughMemory refuses a plan that this machine cannot hold, for each of some workers, and what is
+// known of what the process has beside it.
+func enoughMemory(device string, p planned, b account, workers int) error {
 	need, have := p.Peak(space.Device)+p.Peak(space.Host), machineMemory()
 	of := fmt.Sprintf("device %s and host %s together", size(p.Peak(space.Device)),
 		size(p.Peak(space.Host)))
 	if _, gpu := gomem.GPU(device); gpu {
 		need, of = p.Peak(space.Host), "the host's part"
 	}
+	need += b.total()
 	if workers > 1 {
 		need *= int64(workers)
 		of += fmt.Sprintf(", for each of %d devices", workers)
 	}
 	if !gomem.Computes(device) || have == 0 || need <= have {
 		return nil
+	}
+	if b != (account{}) {
+		help := "use a smaller model or batch"
+		if most := have - (need - p.Peak(space.Host)); most > 0 {
+			help = fmt.Sprintf("use --host-memory %dMiB, if that is enough, or a smaller model or "+
+				"batch", most>>20)
+		}
+		return fmt.Errorf("the process takes %s of this machine's memory (%s, and %s), it may "+
+			"have %s: %s", size(need), of, &b, size(have), help)
 	}
 	return fmt.Errorf("the plan takes %s of this machine's memory (%s), it has %s: use a smaller "+
 		"model or batch", size(need), of, size(have))
@@ -397,6 +408,14 @@ func (c *trainCmd) rate(b *built, d dataset, numbers map[string]string) error {
 // train runs and reports; after is called with what came of it.
 func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	after func(train.Summary) error) error {
+	if err := asUse(o.Validate()); err != nil {
+		return err
+	}
+	undo, err := c.keepTo(e, &h, o.Planned)
+	if err != nil {
+		return err
+	}
+	defer undo()
 	d := newDisplay(e.stdout, e.stderr, c.JSON, h)
 	late := &late{ctx: ctx, find: h.least}
 	defer late.end()
@@ -415,10 +434,6 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 		late.observe(e)
 		unwritten = cmp.Or(unwritten, c.config.keep(e, c.worker.leads))
 	}
-	if err := asUse(o.Validate()); err != nil {
-		return err
-	}
-	returnMemory(e.log)
 	s, err := train.Run(ctx, o)
 	read()
 	logMemory(e.log, "trained")
@@ -445,6 +460,23 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	}
 	fmt.Fprintf(e.stderr, "gomem: %s\n", text)
 	return nil
+}
+
+// keepTo keeps what the process has beside the plans within an account, which is shown, and refuses
+// what this machine cannot hold. Where workers exchange, or devices share the process, what it
+// takes depends on others: there is no account then.
+func (c *trainCmd) keepTo(e *env, h *header, p *gomem.Planned) (undo func(), err error) {
+	b, undo := keepTo(e.log, p)
+	if c.worker.member != nil || c.fleet.size() > 1 || !gomem.Computes(c.Device) {
+		undo()
+		return func() {}, nil
+	}
+	if err := enoughMemory(c.Device, planned{p}, b, 1); err != nil {
+		undo()
+		return nil, err
+	}
+	h.Beside = &b
+	return undo, nil
 }
 
 // asUse makes an option that no run can have a usage error. Trouble with a
