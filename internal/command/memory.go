@@ -50,7 +50,7 @@ type account struct {
 }
 
 const (
-	programBytes = 32 << 20 // TestProgram measures it
+	programBytes = 36 << 20 // TestProgram measures it
 	partsBytes   = 4 << 20  // of what is read, packed or saved at once
 	leastGarbage = 8 << 20  // so much is made before it is collected, or half of what is held
 )

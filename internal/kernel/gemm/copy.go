@@ -23,8 +23,16 @@ func (o *operand) read(dst []float32, mat, row, col int) {
 	}
 }
 
-// value returns an element.
-func (o *operand) value(mat, row, col int) float32 {
+// one is what value takes: room for an element of rows of few bits, nil of others.
+func (o *operand) one() []float32 {
+	if o.size > 0 {
+		return nil
+	}
+	return make([]float32, 1)
+}
+
+// value returns an element. One of rows of few bits is read to a slice.
+func (o *operand) value(one []float32, mat, row, col int) float32 {
 	x := o.at(mat, row, col)
 	switch o.size {
 	case 4:
@@ -32,8 +40,7 @@ func (o *operand) value(mat, row, col int) float32 {
 	case 2:
 		return math.Float32frombits(uint32(*(*uint16)(x)) << 16)
 	}
-	var one [1]float32
-	o.read(one[:], mat, row, col)
+	o.read(one, mat, row, col)
 	return one[0]
 }
 

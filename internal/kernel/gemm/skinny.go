@@ -158,6 +158,7 @@ func (w *worker) contiguousA(c *call, mat, k0, k int) unsafe.Pointer {
 		w.dot.as = 4 * c.a.row
 		return c.a.at(mat, 0, k0)
 	}
+	one := c.a.one()
 	for m := range c.m {
 		row := w.buffer[m*k:][:k]
 		if !c.a.colMajor {
@@ -165,7 +166,7 @@ func (w *worker) contiguousA(c *call, mat, k0, k int) unsafe.Pointer {
 			continue
 		}
 		for i := range row {
-			row[i] = c.a.value(mat, m, k0+i)
+			row[i] = c.a.value(one, mat, m, k0+i)
 		}
 	}
 	w.dot.as = 4 * k
@@ -252,9 +253,10 @@ func (w *worker) single(s *isa, sums, a []float32, b unsafe.Pointer, bs int) {
 
 // gather copies columns k0 … k1 of A, one after the other.
 func (c *call) gather(to []float32, mat, k0, k1 int) {
+	one := c.a.one()
 	for m := range c.m {
 		for k := k0; k < k1; k++ {
-			to[(k-k0)*c.m+m] = c.a.value(mat, m, k)
+			to[(k-k0)*c.m+m] = c.a.value(one, mat, m, k)
 		}
 	}
 }

@@ -125,24 +125,29 @@ API Result cuStreamCreate(Stream **s, unsigned flags) {
 	return OK;
 }
 
+static std::condition_variable released; // streams that threads waited for, with mu
+
 API Result cuStreamDestroy_v2(Stream *s) {
 	if (!current) return INVALID_CONTEXT;
 	s->wait();
 	follows(nullptr, date(s));
+	{
+		std::unique_lock<std::mutex> g(mu);
+		auto &all = s->of->streams;
+		for (auto &x : all)
+			if (x == s) {
+				x = all.back();
+				all.pop_back();
+				break;
+			}
+		released.wait(g, [&] { return !s->awaited; }); // by a session beside
+	}
 	{
 		std::lock_guard<std::mutex> l(s->m);
 		s->stop = true;
 		s->cv.notify_all();
 	}
 	s->thread.join();
-	std::lock_guard<std::mutex> g(mu);
-	auto &all = s->of->streams;
-	for (auto &x : all)
-		if (x == s) {
-			x = all.back();
-			all.pop_back();
-			break;
-		}
 	delete s;
 	return current->sticky;
 }
@@ -359,11 +364,15 @@ API Result cuCtxSynchronize() {
 	{
 		std::lock_guard<std::mutex> g(mu);
 		all = current->streams;
+		for (auto s : all) s->awaited++;
 	}
 	for (auto s : all) {
 		emu::Clock c = date(s);
 		s->wait();
 		follows(nullptr, c);
+		std::lock_guard<std::mutex> g(mu);
+		s->awaited--;
+		released.notify_all();
 	}
 	return current->sticky;
 }

@@ -97,6 +97,7 @@ struct Stream {
 	std::condition_variable cv;
 	std::deque<std::function<void()>> queue;
 	bool busy = false, stop = false;
+	int awaited = 0; // by so many threads that wait for all streams
 	Graph *capture = nullptr; // what is given goes there
 	std::mt19937 random;
 	unsigned number;  // from 1
