@@ -203,6 +203,9 @@ func (m mutant) settle() {
 		return
 	}
 	m.live()
+	if slices.ContainsFunc(m.Slots, func(s plan.Slot) bool { return s.To < s.From }) {
+		return // a slot that no step is left of
+	}
 	for id := range m.Spaces {
 		var ids []int
 		var blocks []arena.Block
