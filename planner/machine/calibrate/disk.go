@@ -62,7 +62,12 @@ func disk(ctx context.Context, dir string) (r DiskRates, err error) {
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	removed := os.Remove(f.Name()) == nil // where an open file may be, nobody finds it later
+	defer func() {
+		if err = errors.Join(err, f.Close()); !removed {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
 	piece := make([]byte, diskPiece)
 	draw := rand.NewChaCha8([32]byte{}) // what can be made smaller tells nothing
 	start, bytes := time.Now(), int64(0)
@@ -70,8 +75,10 @@ func disk(ctx context.Context, dir string) (r DiskRates, err error) {
 		if _, err := draw.Read(piece); err != nil {
 			return r, err
 		}
-		if _, err := f.WriteAt(piece, bytes); err != nil {
+		if _, err := f.WriteAt(piece, bytes); err != nil && bytes == 0 {
 			return r, err
+		} else if err != nil {
+			break // it is nearly full: what there was room for is enough
 		}
 		bytes += diskPiece
 	}
