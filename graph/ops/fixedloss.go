@@ -157,17 +157,11 @@ func (fixedLossGrad) Name() string { return "fixed-linear-cross-entropy-grad" }
 func (o fixedLossGrad) loss() fixedLoss { return fixedLoss(o) }
 
 func (o fixedLossGrad) Infer(in []graph.Type) ([]graph.Type, error) {
-	if err := arity(in, 4); err != nil {
-		return nil, err
-	}
-	losses, err := o.loss().Infer(in[:3])
+	losses, err := lossesOf(in, o.loss().Infer)
 	if err != nil {
 		return nil, err
 	}
-	if err := ofLosses(in[3], losses[0]); err != nil {
-		return nil, err
-	}
-	return []graph.Type{losses[0], in[0]}, nil
+	return []graph.Type{losses, in[0]}, nil
 }
 
 // Cost is that of two products, of the losses and of the gradient of the logits.

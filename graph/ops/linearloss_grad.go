@@ -18,18 +18,26 @@ func (linearLossGrad) Name() string { return "linear-cross-entropy-grad" }
 
 func (o linearLossGrad) loss() linearLoss { return linearLoss(o) }
 
-func (o linearLossGrad) Infer(in []graph.Type) ([]graph.Type, error) {
+// lossesOf checks the operands of a loss's gradient, those of the loss and the gradient of the
+// losses, whose type it returns.
+func lossesOf(in []graph.Type, infer func([]graph.Type) ([]graph.Type, error)) (graph.Type,
+	error) {
 	if err := arity(in, 4); err != nil {
-		return nil, err
+		return graph.Type{}, err
 	}
-	losses, err := o.loss().Infer(in[:3])
+	losses, err := infer(in[:3])
+	if err != nil {
+		return graph.Type{}, err
+	}
+	return losses[0], ofLosses(in[3], losses[0])
+}
+
+func (o linearLossGrad) Infer(in []graph.Type) ([]graph.Type, error) {
+	losses, err := lossesOf(in, o.loss().Infer)
 	if err != nil {
 		return nil, err
 	}
-	if err := ofLosses(in[3], losses[0]); err != nil {
-		return nil, err
-	}
-	return []graph.Type{losses[0], in[0], in[1]}, nil
+	return []graph.Type{losses, in[0], in[1]}, nil
 }
 
 // ofLosses demands a gradient of losses.
