@@ -55,6 +55,7 @@ func (f documentFlags) given() []option {
 // documentary refuses flags that mean nothing without documents, or beside others.
 func (c *planCmd) documentary() error {
 	name := firstGiven([]option{{"data", c.Data != ""}}, c.documentFlags.given())
+	devices, err := gomem.Several(c.Device)
 	switch {
 	case name == "":
 		return nil
@@ -69,6 +70,8 @@ func (c *planCmd) documentary() error {
 		return nil
 	case len(c.Lengths) > maxLengths:
 		return usagef("--lengths has %d: want %d at the most", len(c.Lengths), maxLengths)
+	case err == nil && len(devices) > 1: // an error is said with others of the device
+		return usagef("--device %s has several, and --lengths is of one: name one", c.Device)
 	case c.Length > 0:
 		return usagef("--length is one of --lengths: leave one of them out")
 	}
@@ -108,6 +111,9 @@ func (c *planCmd) documents(ctx context.Context, e *env) (*data.PackedLoader, er
 	}
 	c.Vocabulary = t.Vocabulary
 	rows := data.RunningOptions{Rows: config.Texts, Length: config.Length}
+	if len(c.Lengths) > 0 { // whether they fill a batch is another question for each
+		rows = data.RunningOptions{Rows: 1, Length: c.Lengths[0]}
+	}
 	return data.NewPackedLoader(ctx, text, tokenizer, rows)
 }
 

@@ -74,7 +74,13 @@ func TestPlanLengths(t *testing.T) {
 	if l := x.Lengths[2]; l.Why != "no room" || l.MinDevice <= 3<<20 {
 		t.Errorf("%+v within 3 MiB", l)
 	}
-	if l := x.Lengths[3]; l.Why != "too few" || l.Device != 0 {
+	few := x.Lengths[3]
+	x.Lengths = nil // a batch of the usual length is not asked for
+	decode(t, succeed(t, append(flags, "--json", "--batch", "64", "--lengths", "8")...), &x)
+	if l := x.Lengths; len(l) != 1 || l[0].Why != "" || l[0].Rows < 64 {
+		t.Errorf("64 short rows: %+v", l)
+	}
+	if l := few; l.Why != "too few" || l.Device != 0 {
 		t.Errorf("%+v of a few rows", l)
 	}
 	out := succeed(t, append(flags, "--lengths", "32,8")...)
@@ -100,6 +106,7 @@ func TestPlanLengthsRefuses(t *testing.T) {
 		{"--model gpt --data jsonl:d.jsonl --lengths 8 --length 8", "is one of --lengths"},
 		{"--model gpt --data jsonl:d.jsonl --lengths 8 --dump p.txt", "--dump is of one plan"},
 		{"--model gpt --data jsonl:d.jsonl --lengths 8 --sweep", "together"},
+		{"--model gpt --data jsonl:d.jsonl --lengths 8 --device cpu,cpu", "has several"},
 		{"--model gpt --data jsonl:d.jsonl --lengths 0", "--lengths"},
 		{"--model gpt --data jsonl:d.jsonl --lengths 8,,9", "--lengths"},
 		{"--model gpt --data jsonl:d.jsonl --tokenizer none.json", "none.json"},
