@@ -55,7 +55,7 @@
 // those of LLaMA [out in]. Both are trained by AdamW with clipped gradients and half a
 // cosine of the learning rate, as is usual today, rather than as either was published.
 //
-// [DecodeGPT] builds what predicts: steps of 64, 8 and 1 tokens, whose keys and values
+// [DecodeGPT] builds what predicts: steps of 64, 16, 4 and 1 tokens, whose keys and values
 // stay in state variables, f32[batch heads length size]. A step attends to what is there of
 // the length: shapes do not change as a text grows, so one plan does for all of it.
 // A table of more than 32 MiB is looked up and multiplied in parts that are views, so

@@ -10,9 +10,9 @@ import (
 )
 
 // gptSteps are the numbers of tokens that a decoder's steps take: large ones for a
-// prompt, down to single tokens. A prompt of 100 takes 9 executions, not 100, each of
-// which reads all weights.
-var gptSteps = [...]int{64, 8, 1}
+// prompt, down to single tokens. A prompt of 100 takes 2 executions, not 100, each of
+// which reads all weights; one of fewer than 64 takes 5 at most.
+var gptSteps = [...]int{64, 16, 4, 1}
 
 // DecodeGPT builds the decoder of [GPT] for a batch of texts of c.Length tokens at
 // most. It has the model's parameters by their names, and state variables

@@ -231,11 +231,8 @@ func TestGPTDecodes(t *testing.T) {
 		}
 		run := newDecoding(t, d)
 		own := []int32{0, 1, 2, 3}
-		for at := 0; at < 2*8+5; {
-			n := 8
-			if at >= 2*8 {
-				n = 1
-			}
+		at := 0
+		for _, n := range []int{16, 4, 1} {
 			var next []int32
 			for row := range c.Texts {
 				next = append(next, tokens[row*c.Length+at:][:n]...)
@@ -248,7 +245,7 @@ func TestGPTDecodes(t *testing.T) {
 			}
 		}
 		// all rows go on from row 2, with row 2's next token
-		at, parent := 2*8+5, []int32{2, 2, 2, 2}
+		parent := []int32{2, 2, 2, 2}
 		token := tokens[2*c.Length+at]
 		got := run.step(t, []int32{token, token, token, token}, at, parent)
 		for row := range c.Texts {

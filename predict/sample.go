@@ -163,25 +163,46 @@ func proceed(ctx context.Context, d reader, prompts [][]int32, room, first int, 
 	return texts, nil
 }
 
-// prefill reads what all prompts have, in steps as large as fit.
+// prefill reads what all prompts have, in as few steps as fit.
 func (c *continuation) prefill(ctx context.Context, d reader) (position int, logits [][]float32,
 	err error) {
 	common := len(c.prompts[0])
 	for _, p := range c.prompts {
 		common = min(common, len(p))
 	}
-	for _, n := range d.sizes() {
-		for ; position+n <= common; position += n {
-			var tokens []int32
-			for _, p := range c.prompts {
-				tokens = append(tokens, p[position:position+n]...)
-			}
-			if logits, err = c.read(ctx, d, n, tokens, position); err != nil {
-				return 0, nil, err
-			}
+	for position < common {
+		n := stepFor(d.sizes(), position, common)
+		position = min(position, common-n)
+		var tokens []int32
+		for _, p := range c.prompts {
+			tokens = append(tokens, p[position:position+n]...)
 		}
+		if logits, err = c.read(ctx, d, n, tokens, position); err != nil {
+			return 0, nil, err
+		}
+		position += n
 	}
 	return position, logits, nil
+}
+
+// stepFor is the size of the step that reads on at a position of so many tokens: the largest that
+// fits, or the next larger one if at least half of it is new. That one begins with tokens that were
+// read before, whose keys and values it writes once more where they are: a step reads all weights,
+// and takes little longer for more tokens.
+func stepFor(sizes []int, position, tokens int) int {
+	left := tokens - position
+	for i := len(sizes) - 1; i >= 0; i-- {
+		n := sizes[i]
+		if n >= left && n <= 2*left && n <= tokens {
+			return n
+		}
+	}
+	for _, n := range sizes {
+		if n <= left {
+			return n
+		}
+	}
+	return 1
 }
 
 // read is the logits by row.

@@ -233,6 +233,30 @@ func TestContinue(t *testing.T) {
 	})
 }
 
+// TestStepsOfPrompts: a prompt is read to its end, by steps within it that leave no gap, in no more
+// of them than the largest that fit one after the other.
+func TestStepsOfPrompts(t *testing.T) {
+	for _, sizes := range [][]int{{64, 16, 4, 1}, {8, 3, 1}, {1}} {
+		for tokens := 1; tokens < 300; tokens++ {
+			steps, plain := 0, 0
+			for position := 0; position < tokens; steps++ {
+				n := stepFor(sizes, position, tokens)
+				if !slices.Contains(sizes, n) || n > tokens {
+					t.Fatalf("a step of %d at %d of %d", n, position, tokens)
+				}
+				position = min(position+n, tokens)
+			}
+			rest := tokens
+			for _, n := range sizes {
+				plain, rest = plain+rest/n, rest%n
+			}
+			if steps > plain || sizes[0] == 64 && tokens == 127 && steps != 2 {
+				t.Errorf("%d tokens by %v take %d steps, by what fits %d", tokens, sizes, steps, plain)
+			}
+		}
+	}
+}
+
 // TestSampling: what is drawn follows from the seed, stays within the limits, and comes
 // as often as it is likely.
 func TestSampling(t *testing.T) {
