@@ -1,5 +1,3 @@
-// Package cluster_test tries out what docs/cluster.md tells users to run, as far as one
-// machine allows.
 package cluster_test
 
 import (
