@@ -251,7 +251,8 @@ func TestStepsOfPrompts(t *testing.T) {
 				plain, rest = plain+rest/n, rest%n
 			}
 			if steps > plain || sizes[0] == 64 && tokens == 127 && steps != 2 {
-				t.Errorf("%d tokens by %v take %d steps, by what fits %d", tokens, sizes, steps, plain)
+				t.Errorf("%d tokens by %v take %d steps, by what fits %d", tokens, sizes, steps,
+					plain)
 			}
 		}
 	}
