@@ -152,6 +152,9 @@ type Options struct {
 	// NetworkBytes are the bytes of the host's budget that are not for plans, but for what
 	// Network and those behind it have there: buffers, caches, outboxes.
 	NetworkBytes int64
+	// ProcessBytes are the bytes of the host's budget that are not for plans, but for all else that
+	// the process has: the program, the graph, data. Nothing keeps to them but the caller.
+	ProcessBytes int64
 	// Meter says how many of these bytes have been used; nil: Network, if it is a [Meter].
 	Meter Meter
 	// Gathers has plans for a Network that is a [Gatherer]: nothing is awaited before all that is
@@ -206,7 +209,7 @@ type Options struct {
 func (o Options) Planning() planner.Options {
 	host := o.HostBytes
 	if host > 0 {
-		host = max(host-o.NetworkBytes, 1)
+		host = max(host-o.reserved(), 1)
 	}
 	near := o.DeviceBytes
 	if near > 0 {
@@ -223,13 +226,16 @@ func (o Options) Planning() planner.Options {
 	}
 }
 
+// reserved is what plans may not have of the host's budget.
+func (o Options) reserved() int64 { return o.NetworkBytes + o.ProcessBytes }
+
 // With is the options with all that package planner decides by taken from c.
 func (o Options) With(c planner.Options) Options {
 	o.Policy, o.Strategy, o.Partition, o.Lookahead = c.Policy, c.Strategy, c.Partition, c.Lookahead
 	o.NoPlacement, o.NoSwap, o.Streams = c.NoPlacement, c.NoSwap, c.Streams
 	o.DeviceBytes, o.HostBytes, o.DiskBytes = c.DeviceBytes, c.HostBytes, c.DiskBytes
-	if o.HostBytes > 0 && o.HostBytes <= math.MaxInt64-o.NetworkBytes {
-		o.HostBytes += o.NetworkBytes
+	if o.HostBytes > 0 && o.HostBytes <= math.MaxInt64-o.reserved() {
+		o.HostBytes += o.reserved()
 	}
 	if w := o.workspace(); o.DeviceBytes > 0 && o.DeviceBytes <= math.MaxInt64-w {
 		o.DeviceBytes += w
@@ -257,6 +263,10 @@ func (o Options) Validate() error {
 	if o.NetworkBytes < 0 || o.HostBytes > 0 && o.NetworkBytes >= o.HostBytes {
 		return fmt.Errorf("%d bytes for the network: want none, or less than the host's budget of "+
 			"%d", o.NetworkBytes, o.HostBytes)
+	}
+	if o.ProcessBytes < 0 {
+		return fmt.Errorf("%d bytes for the process beside its plans: want none, or some",
+			o.ProcessBytes)
 	}
 	profile, err := Simulated(o.Device)
 	_, gpu := GPU(o.Device)

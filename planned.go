@@ -46,10 +46,14 @@ func (o Options) beside(err error) error {
 	if w := o.workspace(); ok && w > 0 && e.Space == space.Device {
 		return fmt.Errorf("beside %d bytes of the device's for matrix products: %w", w, err)
 	}
-	if !ok || o.NetworkBytes == 0 || e.Space != space.Host {
+	if !ok || o.reserved() == 0 || e.Space != space.Host {
 		return err
 	}
-	return fmt.Errorf("beside %d bytes of the host's for the network: %w", o.NetworkBytes, err)
+	if o.ProcessBytes == 0 {
+		return fmt.Errorf("beside %d bytes of the host's for the network: %w", o.NetworkBytes, err)
+	}
+	return fmt.Errorf("beside %d bytes of the host's for the network and the process: %w",
+		o.reserved(), err)
 }
 
 // MinDevice is the smallest device budget, in bytes, with which Plan succeeds
@@ -60,7 +64,7 @@ func MinDevice(ctx context.Context, g *graph.Graph, o Options, targets ...Target
 }
 
 // MinHost is MinDevice for the host's budget within the device's, with what is reserved
-// for the network.
+// for the network and the process.
 func MinHost(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (int64, error) {
 	return minimum(ctx, g, o, space.Host, targets)
 }
@@ -84,7 +88,7 @@ func (o Options) withReserved(bytes int64, of space.ID, err error) (int64, error
 	}
 	switch of {
 	case space.Host:
-		bytes += o.NetworkBytes
+		bytes += o.reserved()
 	case space.Device:
 		bytes += o.workspace()
 	}

@@ -91,8 +91,8 @@ func (c *planCmd) advise(ctx context.Context, e *env, b *built, o gomem.Options)
 		return err
 	}
 	if short != nil {
-		a.Refusal = shortage{short}.Explain()
-		if err := a.try(short); err != nil {
+		a.Refusal = short.said()
+		if err := a.try(); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func (c *planCmd) advise(ctx context.Context, e *env, b *built, o gomem.Options)
 
 // asked plans what was asked for, and vanilla, whose time is the unit. It returns what is short,
 // nil if it fits.
-func (a *advisor) asked() (*gomem.ErrOutOfMemory, error) {
+func (a *advisor) asked() (*shortage, error) {
 	v, err := planAll(a.ctx, io.Discard, a.model, vanillaOptions(a.options))
 	if err != nil {
 		return nil, err
@@ -119,8 +119,8 @@ func (a *advisor) asked() (*gomem.ErrOutOfMemory, error) {
 	done := a.said.during("gomem: planning what was asked for")
 	p, ranks, err := a.planned(a.model, a.options)
 	done()
-	if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
-		return short, nil
+	if short, ok := errors.AsType[shortage](err); ok {
+		return &short, nil
 	}
 	a.Fits = err == nil
 	if err == nil {
@@ -162,7 +162,7 @@ func batchOf(b *built) int {
 
 // try plans all that may help, as long as there is time, and ranks what does: what keeps the
 // results and the budgets first, then the faster.
-func (a *advisor) try(short *gomem.ErrOutOfMemory) error {
+func (a *advisor) try() error {
 	limited, cancel := context.WithTimeout(a.ctx, adviceTime)
 	defer cancel()
 	whole := a.ctx
@@ -264,6 +264,9 @@ func (a *advisor) reading(p proposal) (*built, gomem.Options, error) {
 	}
 	if a.options.Machine != nil {
 		o.Machine = a.options.Machine
+	}
+	if a.cmd.HostBytes > 0 || o.HostBytes > a.options.HostBytes {
+		o.ProcessBytes = b.beside.total()
 	}
 	return b, o, err
 }

@@ -157,7 +157,8 @@ func TestBadInput(t *testing.T) {
 			"--partition does nothing under --policy vanilla"},
 		{"plan --policy vanilla --no-swap", 2, "--no-swap does nothing under --policy vanilla"},
 		{ts + "--device-memory 1KiB", 1, "bytes) of device memory, the budget is 1KiB"},
-		{ts + "--partition 20 --host-memory 1KiB", 1, "of host memory, the budget is 1KiB"},
+		{ts + "--partition 20 --host-memory 1KiB", 1, "--host-memory 1KiB: the process itself "},
+		{ts + "--partition 20 --host-memory 95MiB", 1, "of host memory, the budget is 95MiB"},
 		{"plan --size s512 --device-memory 1KiB", 1, "of device memory"},
 
 		{ts + "--data ftp:here", 2, "unknown source"},
@@ -210,7 +211,8 @@ func TestBadInput(t *testing.T) {
 		{"plan --sweep --plot cost.gif", 2, ".png or .svg"},
 		{"plan --sweep --steps", 2, "together"},
 		{"plan --sweep --dump plan.txt", 2, "leave one out"},
-		{"plan --size s512 --sweep --partition 20 --host-memory 1KiB", 1, "of host memory"},
+		{"plan --size s512 --sweep --partition 20 --host-memory 1KiB", 1,
+			"--host-memory 1KiB: the process itself "},
 		{"plan --sweep --points 1", 2, "--points 1: want a number from 2"},
 		{"plan --model deepspeech --size s512 --sweep --points 2 --plot none/cost.png", 1,
 			"none/cost.png"},
@@ -246,7 +248,7 @@ func TestBadInput(t *testing.T) {
 		{"fit --model deepspeech --size s512 --device-memory 1KiB", 1,
 			"no batch fits: with 1, train needs "},
 		{"fit --model deepspeech --size s512 --partition 20 --host-memory 1KiB", 1,
-			"of host memory"},
+			"no batch fits: with 1, --host-memory 1KiB: the process itself "},
 		{"fit --model resnet --size s512 --max depth --policy vanilla --device-memory 1KiB", 1,
 			"with 14, train"},
 

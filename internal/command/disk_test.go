@@ -1,7 +1,8 @@
+//go:build unix
+
 package command
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -14,15 +15,17 @@ import (
 func TestTrainOnDisk(t *testing.T) {
 	inDir(t)
 	run := func(more ...string) map[string]any {
-		_, summary := trainLines(t, succeed(t, append(append([]string{}, tiny...),
-			append([]string{"--policy", "thesis", "--steps", "2", "--json"}, more...)...)...))
+		out, _ := byItself(t, with(with(tiny, "--policy", "thesis", "--steps", "2", "--json"),
+			more...)...)
+		_, summary := trainLines(t, out)
 		return summary
 	}
 	if err := os.Mkdir("disk", 0o700); err != nil {
 		t.Fatal(err)
 	}
 	without := run()
-	with := run("--host-memory", "400KiB", "--disk-memory", "1GiB", "--disk", "disk")
+	with := run("--host-memory", above(t, 400<<10, "--model", "transformer", "--size", "s512"),
+		"--disk-memory", "1GiB", "--disk", "disk")
 	if with["weights_sha256"] != without["weights_sha256"] {
 		t.Errorf("other weights: %v and %v", with, without)
 	}
@@ -45,8 +48,8 @@ func TestPlanOnDisk(t *testing.T) {
 		Read   int64   `json:"disk_read_bytes"`
 		MS     float64 `json:"disk_ms"`
 	}
-	args := []string{"plan", "--size", "s512", "--policy", "thesis", "--host-memory", "400KiB",
-		"--disk-memory", "1GiB"}
+	args := []string{"plan", "--size", "s512", "--policy", "thesis", "--host-memory",
+		above(t, 400<<10, "--size", "s512"), "--disk-memory", "1GiB"}
 	decode(t, succeed(t, append(args, "--json")...), &x)
 	if x.Disk == 0 || x.Read == 0 || x.MS == 0 || x.Budget != 1<<30 || x.Host > 400<<10 {
 		t.Errorf("the plan says %+v", x)
@@ -67,7 +70,7 @@ func TestPredictOnDisk(t *testing.T) {
 	run := func(more ...string) (text string, summary map[string]any, errs string) {
 		args := []string{"--from", "run", "--tokens", "4", "--policy", "thesis", "--partition", "4",
 			"--json", "a.txt"}
-		out, errs := predicted(t, exitOK, append(args, more...)...)
+		out, errs := byItself(t, append([]string{"predict"}, append(args, more...)...)...)
 		lines := predictions(t, out)
 		return lines["prediction"][0]["text"].(string), lines["summary"][0], errs
 	}
@@ -76,9 +79,12 @@ func TestPredictOnDisk(t *testing.T) {
 		t.Errorf("without a disk: %v, %q", all, errs)
 	}
 	host := int64(all["actual_host_peak_bytes"].(float64)) / 2
-	with, x, errs := run("--host-memory", fmt.Sprint(host), "--disk-memory", "1GiB", "--disk", ".")
-	if with != without {
-		t.Errorf("%q with a disk, %q without", with, without)
+	disk := []string{"--disk-memory", "1GiB", "--disk", "."}
+	refused := invoke(t, with([]string{"predict", "--from", "run", "--policy", "thesis",
+		"--partition", "4", "--host-memory", "1MiB", "a.txt"}, disk...)...)
+	text, x, errs := run(with(disk, "--host-memory", namedBudget(t, refused.stderr))...)
+	if text != without {
+		t.Errorf("%q with a disk, %q without", text, without)
 	}
 	read, _ := x["disk_read_bytes"].(float64)
 	if x["actual_disk_peak_bytes"] == nil || x["disk_ms"] == nil || read < float64(host)/2 ||

@@ -26,8 +26,6 @@ type header struct {
 	Workers string `json:"workers,omitempty"`
 	// Factored are the variables of which workers exchange factors.
 	Factored []factored `json:"factored,omitempty"`
-	// Beside is what the process has beside the plans; nil where that is not known.
-	Beside *account `json:"beside,omitempty"`
 
 	facts   []field // more about the data
 	warning string  // that it begins with, if there is one
@@ -79,7 +77,7 @@ func (d *textDisplay) start() {
 		{"plan", h.method()},
 		{"precision", h.Precision},
 		{"device", within(h.DevicePeak, h.DeviceBudget) + h.versus()},
-		{"host", within(h.HostPeak, h.HostBudget)},
+		{"host", h.host()},
 		{"disk", ifAny(h.DiskPeak, h.DiskBudget)},
 		{"process", h.Beside.String()},
 		{"copied a step", h.copied()},

@@ -65,6 +65,7 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 		return nil, err
 	}
 	d := &draft{built: b}
+	defer planningWithin(o)()
 	if c.worker.member != nil {
 		if d.exchanges, err = b.exchanging(o); err == nil {
 			o.NetworkBytes, err = c.worker.member.Bytes(d.exchanges)
@@ -133,6 +134,50 @@ func (c *trainCmd) headed(ctx context.Context, e *env, d *draft, vanilla planned
 	}
 	h.cost, err = costOf(ctx, d.built, d.options, d.planned, vanilla, bounds)
 	return h, err
+}
+
+// keepTo keeps what the process has beside the plans within an account, which is shown, and refuses
+// what this machine or a budget of host memory cannot hold. Where workers exchange, or devices
+// share the process, what it takes depends on others: there is no account then.
+func (c *trainCmd) keepTo(e *env, h *header, p *gomem.Planned) (undo func(), err error) {
+	a := measured(e.log, p)
+	if !c.accountable() {
+		return func() {}, nil
+	}
+	if c.HostBytes > 0 {
+		if a, err = a.withinBudget(int64(c.HostBytes), p); err != nil {
+			return nil, err
+		}
+	}
+	if err := enoughMemory(c.Device, planned{p}, a, 1); err != nil {
+		return nil, err
+	}
+	h.Beside = &a
+	return a.keep(), nil
+}
+
+// accountable reports whether all of the process is this run's alone.
+func (c *trainCmd) accountable() bool {
+	return c.worker.member == nil && c.fleet.size() == 1 && gomem.Computes(c.Device)
+}
+
+// refit plans again where the process has more than was expected beside the plan, now that data are
+// read, and the two are more than a budget of host memory.
+func (c *trainCmd) refit(ctx context.Context, e *env, m *draft) error {
+	if m.options.ProcessBytes == 0 || !c.accountable() {
+		return nil
+	}
+	a := measured(e.log, m.planned.Planned)
+	if _, err := a.withinBudget(m.options.HostBytes, m.planned.Planned); err == nil {
+		return nil
+	}
+	m.beside, m.options.ProcessBytes, m.planned = a, a.total(), planned{}
+	var err error
+	if m.planned, err = c.planLong(ctx, e, m.built, m.options); err != nil {
+		return err
+	}
+	m.header, err = c.headed(ctx, e, m, planned{})
+	return err
 }
 
 // ready reads what says how large the model is, and drafts the model. Both are done at once:

@@ -202,7 +202,7 @@ type candidate struct {
 // refusal is why a value is refused: a memory is short, or there is no such model; or it is not
 // known yet.
 type refusal struct {
-	shortage *gomem.ErrOutOfMemory
+	shortage *shortage
 	limit    error
 }
 
@@ -263,11 +263,14 @@ func (s *fitting) survey(list ...int) error {
 func (s *fitting) surveyed(value int) error {
 	defer s.progress.during(s.standing(value))()
 	b, err := s.build(value)
-	o := s.options
+	if err != nil {
+		return err
+	}
+	o := s.within(b)
 	for o.Rank = 0; err == nil && o.Rank < processes(o); o.Rank++ {
 		err = s.scout.Survey(s.ctx, value, b.model.Graph, o.Planning(), b.targets...)
 	}
-	return inFlags(err)
+	return b.inFlags(err, o)
 }
 
 // probe builds the i-th model, and finds out whether it fits.
@@ -283,6 +286,16 @@ func (s *fitting) probe(i int) (fit.Outcome, error) {
 	}
 	x, err := s.judge(b, value)
 	return x, s.limited(value, err)
+}
+
+// within are the options of a model of some value: of a host budget by --host-memory, what the
+// process takes depends on the model.
+func (s *fitting) within(b *built) gomem.Options {
+	o := s.options
+	if o.ProcessBytes > 0 {
+		o.ProcessBytes = b.beside.total()
+	}
+	return o
 }
 
 // build makes the model of a value.
@@ -304,7 +317,7 @@ func (s *fitting) limited(value int, err error) error {
 // judge reports whether a model fits, for all processes that there are. Under a policy that
 // searches nothing is planned for that: the plan is for the most of all, in the end.
 func (s *fitting) judge(b *built, value int) (fit.Outcome, error) {
-	o := s.options
+	o := s.within(b)
 	if o.Policy.Searches() {
 		x, err := s.weigh(b, value)
 		switch {
@@ -321,8 +334,8 @@ func (s *fitting) judge(b *built, value int) (fit.Outcome, error) {
 	if err == nil {
 		ranks, err = ofRanks(s.ctx, io.Discard, b, o, p, nil)
 	}
-	if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
-		s.refuse(value, refusal{shortage: short})
+	if short, ok := errors.AsType[shortage](err); ok {
+		s.refuse(value, refusal{shortage: &short})
 		return fit.Outcome{Load: part(short.Need, short.Budget)}, nil
 	}
 	if err != nil {
@@ -334,11 +347,11 @@ func (s *fitting) judge(b *built, value int) (fit.Outcome, error) {
 
 // weigh reports whether a model fits by what its neediest process takes at least.
 func (s *fitting) weigh(b *built, value int) (fit.Outcome, error) {
-	x, o := fit.Outcome{Fits: true}, s.options
+	x, o := fit.Outcome{Fits: true}, s.within(b)
 	for o.Rank = range processes(o) {
 		w, err := s.scout.Weigh(s.ctx, value, b.model.Graph, o.Planning(), b.targets...)
 		if err != nil {
-			return fit.Outcome{}, inFlags(err)
+			return fit.Outcome{}, b.inFlags(err, o)
 		}
 		x.Fits, x.Load = x.Fits && w.Fits, max(x.Load, w.Load)
 	}
@@ -358,11 +371,11 @@ func (s *fitting) explain(value int) (refused bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	o := s.options
+	o := s.within(b)
 	for o.Rank = range processes(o) {
-		err := inFlags(planner.Fits(s.ctx, b.model.Graph, o.Planning(), b.targets...))
-		if short, ok := errors.AsType[*gomem.ErrOutOfMemory](err); ok {
-			s.refuse(value, refusal{shortage: short})
+		err := b.inFlags(planner.Fits(s.ctx, b.model.Graph, o.Planning(), b.targets...), o)
+		if short, ok := errors.AsType[shortage](err); ok {
+			s.refuse(value, refusal{shortage: &short})
 			return true, nil
 		}
 		if err != nil {
@@ -385,7 +398,7 @@ func load(o gomem.Options, p planned) float64 {
 	if o.DiskBytes > 0 {
 		return load
 	}
-	return max(load, part(p.Peak(space.Host), o.HostBytes))
+	return max(load, part(p.Peak(space.Host), o.Planning().HostBytes))
 }
 
 func part(of, whole int64) float64 { return float64(of) / float64(whole) }
@@ -420,7 +433,7 @@ func (s *fitting) nothing() error {
 		return err
 	}
 	return fmt.Errorf("no %s fits: with %d, %w", s.quantity.name, least,
-		shortage{s.refused[least].shortage})
+		*s.refused[least].shortage)
 }
 
 // cutShort is how a search ends that a signal has ended, unless it has gone wrong.

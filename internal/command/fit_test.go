@@ -30,15 +30,15 @@ func TestFit(t *testing.T) {
 		{"moe", "depth", "--policy vanilla --device-memory 2MiB", "device", "cpu"},
 		{"moe", "experts", "--policy thesis", "limit", "cpu"},
 		{"moe", "experts", "--policy auto", "limit", "cpu"},
-		{"moe", "experts", "--policy thesis --moe sparse --host-memory 4MiB", "host", "cpu"},
+		{"moe", "experts", "--policy thesis --moe sparse --host-memory 102MiB", "host", "cpu"},
 		{"moe", "length", "--policy thesis --device-memory 1200KiB --no-swap", "device", "cpu"},
 		{"transformer", "batch", "--policy thesis --device-memory 1MiB --device null", "device",
 			"null"},
 		{"transformer", "batch", "--policy auto --device-memory 1MiB", "device", "cpu"},
-		{"transformer", "depth", "--policy thesis --host-memory 3MiB", "host", "cpu"},
+		{"transformer", "depth", "--policy thesis --host-memory 95MiB", "host", "cpu"},
 		{"transformer", "length", "--policy thesis --device-memory 1MiB", "device", "cpu"},
 		{"resnet", "batch", "--policy grappler --device-memory 1MiB", "device", "cpu"},
-		{"resnet", "depth", "--policy thesis --host-memory 2MiB", "host", "cpu"},
+		{"resnet", "depth", "--policy thesis --host-memory 75MiB", "host", "cpu"},
 		{"lstm-lm", "batch", "--policy thesis --device-memory 1MiB", "device", "cpu"},
 		{"lstm-lm", "length", "--policy thesis --device-memory 1MiB", "device", "cpu"},
 		{"wgan", "batch", "--policy thesis --device-memory 600KiB", "device", "cpu"},
@@ -98,8 +98,7 @@ func confirm(t *testing.T, x fitted, flags []string) {
 	t.Helper()
 	plan := func(value int) outcome {
 		return invoke(t, with([]string{"plan", "--" + x.Quantity, fmt.Sprint(value), "--json"},
-			with(flags, "--device-memory", fmt.Sprint(x.DeviceBudget),
-				"--host-memory", fmt.Sprint(x.HostBudget))...)...)
+			with(flags, "--device-memory", fmt.Sprint(x.DeviceBudget))...)...)
 	}
 	var p explanation
 	o := plan(x.Max)

@@ -31,9 +31,11 @@ type fitted struct {
 	DeviceBudget int64 `json:"device_budget_bytes"`
 	HostPeak     int64 `json:"host_peak_bytes"`
 	HostBudget   int64 `json:"host_budget_bytes"`
-	DiskPeak     int64 `json:"disk_peak_bytes"`
-	DiskBudget   int64 `json:"disk_budget_bytes"` // 0: there is no disk
-	Processes    int   `json:"processes"`         // that each have so much, of a mesh; or 1
+	// Beside is what the process has beside the plan, of a host budget that is of both.
+	Beside     *account `json:"beside,omitempty"`
+	DiskPeak   int64    `json:"disk_peak_bytes"`
+	DiskBudget int64    `json:"disk_budget_bytes"` // 0: there is no disk
+	Processes  int      `json:"processes"`         // that each have so much, of a mesh; or 1
 
 	Next          int    `json:"next"`            // the value after Max; 0: it is not known
 	NextRefusedBy string `json:"next_refused_by"` // device, host, disk, or limit: no such model
@@ -59,6 +61,9 @@ func (s *fitting) report(a fit.Answer) fitted {
 	if a.Most > 0 && s.most.Planned != nil {
 		x.DevicePeak, x.HostPeak = s.most.Peak(space.Device), s.most.Peak(space.Host)
 		x.DiskPeak = s.most.Peak(space.Disk)
+		if s.options.ProcessBytes > 0 {
+			x.Beside = &s.most.beside
+		}
 		x.Processes = max(len(s.most.ranks), 1)
 		if most := mostOf(s.most.ranks); x.Processes > 1 {
 			x.DevicePeak, x.HostPeak = most.Device, most.Host
@@ -71,8 +76,8 @@ func (s *fitting) report(a fit.Answer) fitted {
 	switch r := s.refused[x.Next]; {
 	case r.shortage != nil:
 		x.NextRefusedBy = r.shortage.Space.String()
-		x.NextNeed = r.shortage.Need
-		x.NextRefusal = shortage{r.shortage}.Error()
+		x.NextNeed = r.shortage.need()
+		x.NextRefusal = r.shortage.Error()
 	case r.limit != nil:
 		x.NextRefusedBy, x.NextRefusal = byLimit, oneLine(r.limit)
 	}
@@ -97,6 +102,7 @@ func (x fitted) print(w io.Writer) {
 		{name, grouped(int64(x.Max))},
 		{"device", x.planned(x.DevicePeak, x.DeviceBudget)},
 		{"host", x.planned(x.HostPeak, x.HostBudget)},
+		{"process", x.Beside.String()},
 		{"disk", ifAny(x.DiskPeak, x.DiskBudget)},
 		{"processes", x.each()},
 		{"ran", x.ran()},

@@ -360,8 +360,8 @@ train --profile
     Budget of device memory, such as 192MiB (default: the model size's; none under
     vanilla). A budget that is too small is refused with the smallest that works.
 --host-memory
-    Budget of host memory, such as 1GiB (default: the model size's; none under vanilla). Of lda,
-    of all that it takes: documents are in files then (default: none).
+    Budget of host memory for the whole process, such as 1GiB; on cpu the device's is beside it
+    (default: the model size's, none under vanilla). Of lda, documents are in files then.
 --disk-memory
     Budget of a disk behind the host, such as 20GiB: what the host has no room for goes
     there, and comes back in time (default: none).
@@ -411,7 +411,7 @@ fit --max
 fit --device-memory
     Budget of device memory, such as 192MiB (default: the model size's).
 fit --host-memory
-    Budget of host memory, such as 1GiB (default: the model size's).
+    Budget of host memory for the whole process, such as 1GiB (default: the model size's).
 fit --device
     Where a step of the answer is run: cpu; null, which only checks the accounting; or
     sim:NAME, a machine to plan for as well (default: the first GPU that can be used; else

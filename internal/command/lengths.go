@@ -202,7 +202,7 @@ func (c *planCmd) atLength(ctx context.Context, length int, all *data.PackedLoad
 	if _, large := errors.AsType[*gomem.ErrOutOfMemory](err); large {
 		x.Why = "no room"
 		x.MinDevice, err = gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
-		return x, b, inFlags(err)
+		return x, b, b.inFlags(err, o)
 	}
 	if err != nil {
 		return x, nil, err

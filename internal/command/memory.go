@@ -2,12 +2,17 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	counters "runtime/metrics"
+	"slices"
 
 	"github.com/gomem/gomem"
+	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // classes are the accounts of the Go runtime's memory: what is logged of it, and its name in
@@ -53,38 +58,137 @@ const (
 	programBytes = 36 << 20 // TestProgram measures it
 	partsBytes   = 4 << 20  // of what is read, packed or saved at once
 	leastGarbage = 8 << 20  // so much is made before it is collected, or half of what is held
+	goBytes      = 12 << 20 // that Go keeps, and what is held of no model
+	nodeBytes    = 5 << 9   // of a model's graph, of what it is planned as, and of plans
+	wordBytes    = 20 << 20 // of data that are texts, as many as Go's documentation
+	dataBytes    = 6 << 20  // of others, as are drawn by default
 )
 
-// total is all of it.
-func (b account) total() int64 { return b.Held + b.Passing + b.Garbage + b.Program }
-
-// String is one line.
-func (b *account) String() string {
-	if b == nil {
-		return ""
+// expects has the model's process take what one does that has planned it and read the data that it
+// learns from by default. TestExpected compares that with what there is.
+func (b *built) expects() *built {
+	data := int64(dataBytes)
+	if slices.Contains(b.kind.data, "go") {
+		data = wordBytes
 	}
-	return fmt.Sprintf("%s beside the plan: data, graph and plans %s, batches and parts of "+
-		"variables %s, garbage %s, program %s", atLeast(b.total()), atLeast(b.Held),
-		atLeast(b.Passing), atLeast(b.Garbage), atLeast(b.Program))
+	b.beside = expected(b.model.Graph, b.targets, data)
+	return b
 }
 
-// keepTo gives back to the system what planning and reading have left, before a plan's memory is
-// taken: else the peak of a run would have both. It is called once, where most is garbage. From
-// then on garbage is collected within the account of what the process has beside its plans, until
-// undo. A limit of who runs the program is kept to as well.
-func keepTo(log *slog.Logger, p *gomem.Planned) (b account, undo func()) {
+// expected is the account of a process that has planned some targets of a graph and read so much of
+// data.
+func expected(g *graph.Graph, targets []gomem.Target, data int64) account {
+	a := account{Held: goBytes + nodeBytes*int64(g.Len()) + data, Passing: partsBytes,
+		Program: programBytes}
+	var most int64
+	for _, t := range targets {
+		n := int64(0)
+		for _, v := range t.Fetches {
+			n += v.Type().Bytes()
+		}
+		most = max(most, n)
+	}
+	for _, n := range g.Inputs() {
+		most += n.Out[0].Bytes()
+	}
+	a.Passing += 2 * most
+	a.Garbage = garbage(a.Held)
+	return a
+}
+
+// within are options of the model's plans. A host budget that is given is of the whole process, one
+// that is the model size's of the plans alone.
+func (b *built) within(o gomem.Options, given planFlags) gomem.Options {
+	if given.HostBytes > 0 {
+		o.ProcessBytes = b.beside.total()
+	}
+	return o
+}
+
+// total is all of it.
+func (a account) total() int64 { return a.Held + a.Passing + a.Garbage + a.Program }
+
+// String is one line.
+func (a *account) String() string {
+	if a == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s beside the plan: %s", atLeast(a.total()), a.parts())
+}
+
+// parts says what it is made of.
+func (a *account) parts() string {
+	return fmt.Sprintf("data, graph and plans %s, batches and parts of variables %s, garbage %s, "+
+		"program %s", atLeast(a.Held), atLeast(a.Passing), atLeast(a.Garbage), atLeast(a.Program))
+}
+
+// taken says of a process what it takes itself.
+func (a *account) taken() string {
+	return fmt.Sprintf("the process itself takes %s (%s)", atLeast(a.total()), a.parts())
+}
+
+// tooLittle is the refusal of a budget of the whole process that has no room for any plan, one of
+// which would take so much of it.
+func (a *account) tooLittle(budget, plan, others int64) string {
+	return fmt.Sprintf("--host-memory %s: %s, and the plan %s: --host-memory %s would do",
+		size(budget), a.taken(), size(plan), exact(a.total()+plan+others))
+}
+
+// measured is the account of this process once it has planned and read: it gives back to the system
+// what that has left, before a plan's memory is taken. Else the peak of a run would have both. It
+// is called where most is garbage.
+func measured(log *slog.Logger, p *gomem.Planned) account {
 	logMemory(log, "planned")
 	debug.FreeOSMemory()
 	logMemory(log, "returned")
+	a := account{Held: held(), Passing: partsBytes + passing(p), Program: programBytes}
+	a.Garbage = garbage(a.Held)
+	return a
+}
+
+// held is what Go has of the system, in bytes.
+func held() int64 {
 	total := []counters.Sample{{Name: "/memory/classes/total:bytes"},
 		{Name: "/memory/classes/heap/released:bytes"}}
 	counters.Read(total)
-	b = account{Held: int64(total[0].Value.Uint64() - total[1].Value.Uint64()),
-		Passing: partsBytes + passing(p), Program: programBytes}
-	b.Garbage = max(leastGarbage, b.Held/2)
+	return int64(total[0].Value.Uint64() - total[1].Value.Uint64())
+}
+
+// garbage is how much is let lie beside so much that is held.
+func garbage(held int64) int64 { return max(leastGarbage, held/2) }
+
+// least is the account with as little garbage as a process can do with.
+func (a account) least() account {
+	a.Garbage = leastGarbage / 2
+	return a
+}
+
+// shrunk is the account with as little garbage as it has to be to take no more than so much, if
+// that is possible.
+func (a account) shrunk(bytes int64) (b account, ok bool) {
+	a.Garbage = min(a.Garbage, bytes-(a.total()-a.Garbage))
+	return a, a.Garbage >= a.least().Garbage
+}
+
+// withinBudget is the account within a host budget that plans have a part of.
+func (a account) withinBudget(bytes int64, p *gomem.Planned) (account, error) {
+	host := p.Peak(space.Host)
+	b, ok := a.shrunk(bytes - host)
+	if !ok {
+		return a, errors.New(a.tooLittle(bytes, host, 0))
+	}
+	return b, nil
+}
+
+// keep has garbage be collected within the account until undo. A limit of who runs the program is
+// kept to as well.
+func (a account) keep() (undo func()) { return limited(a.total() - a.Program) }
+
+// limited has garbage be collected before Go has more than some bytes, until undo.
+func limited(bytes int64) (undo func()) {
 	before := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(before, b.total()-b.Program))
-	return b, func() { debug.SetMemoryLimit(before) }
+	debug.SetMemoryLimit(min(before, bytes))
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 // passing is the most bytes of two batches and their results.
@@ -103,13 +207,25 @@ func passing(p *gomem.Planned) (most int64) {
 }
 
 // withinGroup has garbage be collected before the process has more memory than its control group
-// may have, if that is limited, until undo: else planning a large model ends it.
+// may have, if that is limited, until undo: else planning a large model ends it. Undo ends all
+// other limits as well.
 func withinGroup() (undo func()) {
 	limit := groupMemory()
 	if limit == 0 {
+		return limited(math.MaxInt64)
+	}
+	return limited(max(limit-programBytes, limit/2))
+}
+
+// planningWithin has planning keep its garbage within a budget of the whole process, if there is
+// one, until undo. On the processor the device's memory is the process's, and is not taken yet.
+func planningWithin(o gomem.Options) (undo func()) {
+	if o.ProcessBytes == 0 {
 		return func() {}
 	}
-	before := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(before, max(limit-programBytes, limit/2)))
-	return func() { debug.SetMemoryLimit(before) }
+	limit := o.HostBytes - programBytes
+	if _, gpu := gomem.GPU(o.Device); !gpu && gomem.Computes(o.Device) {
+		limit += o.DeviceBytes
+	}
+	return limited(max(limit, held()+4*leastGarbage))
 }

@@ -95,6 +95,65 @@ func TestKeepsToItsAccount(t *testing.T) {
 	}
 }
 
+// TestKeepsToHostMemory: a process that may have its device's budget and that of --host-memory, and
+// 4 MiB by which that varies, reads weights, trains, evaluates and saves, with the bits that it has
+// without a budget. The budget is the least, as a refusal names it, or a larger one.
+func TestKeepsToHostMemory(t *testing.T) {
+	longtest.Skip(t)
+	weights, err := filepath.Abs("../../train/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inDir(t)
+	args := []string{"train", "--model", "gpt", "--network", weights, "--init", weights, "--data",
+		"text:pairs.tsv", "--batch", "2", "--length", "16", "--steps", "20", "--eval-every", "10",
+		"--eval-batches", "2", "--policy", "thesis", "--device-memory", "2MiB", "--json"}
+	out, _ := byItself(t, args...)
+	_, free := trainLines(t, out)
+	refused := invoke(t, with(args, "--host-memory", "1MiB")...)
+	least, err := strconv.ParseInt(namedBudget(t, refused.stderr), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, budget := range []int64{least, least + 8<<20} {
+		p := start(t, group(t, 2<<20+budget+4<<20), with(args, "--save", fmt.Sprint(budget),
+			"--save-every", "10", "--host-memory", fmt.Sprint(budget))...)
+		status, out := p.written(t)
+		if status.ExitStatus() != exitOK {
+			t.Fatalf("within %s: %v, %s", size(budget), status, p.stderr.String())
+		}
+		lines, summary := trainLines(t, out)
+		var x report
+		decode(t, strings.SplitAfter(out, "\n")[0], &x)
+		if x.HostPeak+x.Beside.total() > budget || x.HostBudget != budget {
+			t.Errorf("within %s: %+v and %+v", size(budget), x, x.Beside)
+		}
+		if summary["weights_sha256"] != free["weights_sha256"] || len(lines) == 0 {
+			t.Errorf("within %s: other weights", size(budget))
+		}
+	}
+}
+
+// TestExpected: the account before there are plans and data is no less than the one that there is
+// then, and not much more.
+func TestExpected(t *testing.T) {
+	longtest.Skip(t)
+	inDir(t)
+	for _, model := range []string{"transformer", "resnet"} {
+		args := []string{"--model", model, "--size", "s512"}
+		var x report
+		decode(t, succeed(t, with([]string{"plan", "--json"}, args...)...), &x)
+		if model == "transformer" {
+			args = append(args, "--data", "tsv:pairs.tsv")
+		}
+		_, beside := accountOf(t, with([]string{"train"}, with(args, "--steps", "1",
+			"--eval-batches", "1", "--json")...))
+		if all := x.Beside.total(); beside > all || beside < all-48<<20 {
+			t.Errorf("%s: %s is expected, there is %s", model, size(all), size(beside))
+		}
+	}
+}
+
 // TestProgram: code, stacks and what libraries map take no more than the account has for them.
 func TestProgram(t *testing.T) {
 	inDir(t)

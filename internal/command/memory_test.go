@@ -1,6 +1,9 @@
 package command
 
 import (
+	"fmt"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -26,4 +29,46 @@ func TestMemoryIsLogged(t *testing.T) {
 		o.stderr, "msg=memory") {
 		t.Errorf("logged at info:\n%s", o.stderr)
 	}
+}
+
+// above is a budget of so much host memory for a plan, with what its process takes besides.
+func above(t *testing.T, bytes int64, args ...string) string {
+	t.Helper()
+	var x report
+	decode(t, succeed(t, with([]string{"plan", "--policy", "vanilla", "--json"}, args...)...), &x)
+	return fmt.Sprint(bytes + x.Beside.total())
+}
+
+// namedBudget is the budget of host memory that a refusal says would do.
+func namedBudget(t *testing.T, refusal string) string {
+	t.Helper()
+	found := regexp.MustCompile(`--host-memory \S+ \(([\d,]+) bytes\) would do`).FindStringSubmatch(
+		refusal)
+	if found == nil {
+		t.Fatalf("no budget is named: %s", refusal)
+	}
+	return strings.ReplaceAll(found[1], ",", "")
+}
+
+// TestMoreThanExpected: where the process has more beside the plan than was expected, a run is
+// refused before its first step, and the budget that is named then is enough.
+func TestMoreThanExpected(t *testing.T) {
+	inDir(t)
+	ballast := make([]byte, 96<<20)
+	for i := range ballast {
+		ballast[i] = 1
+	}
+	budget := above(t, 4<<20, "--model", "transformer", "--size", "s512")
+	args := with(tiny, "--policy", "thesis", "--steps", "1", "--json")
+	refused := invoke(t, with(args, "--host-memory", budget)...)
+	if refused.status != exitFailure || refused.stdout != "" {
+		t.Fatalf("%+v", refused)
+	}
+	out := succeed(t, with(args, "--host-memory", namedBudget(t, refused.stderr))...)
+	var x report
+	decode(t, strings.SplitAfter(out, "\n")[0], &x)
+	if x.Beside.Held < int64(len(ballast)) {
+		t.Errorf("held are %s", size(x.Beside.Held))
+	}
+	runtime.KeepAlive(ballast)
 }

@@ -248,7 +248,8 @@ func TestFitDivides(t *testing.T) {
 	most := map[string]int{}
 	for _, axes := range []string{"experts:1x4", "experts:4x1"} {
 		o := invoke(t, "fit", "--size", "s512", "--max", "experts", "--mesh", axes,
-			"--moe", "sparse", "--policy", "thesis", "--host-memory", "2MiB", "--json")
+			"--moe", "sparse", "--policy", "thesis", "--expert-hidden", "2048",
+			"--host-memory", "120MiB", "--json")
 		var x fitted
 		if err := json.Unmarshal([]byte(o.stdout), &x); err != nil {
 			t.Fatalf("%v: status %d, %s", err, o.status, o.stderr)
@@ -268,11 +269,11 @@ func TestFitDivides(t *testing.T) {
 func TestFitBeyondTheHost(t *testing.T) {
 	longtest.Skip(t)
 	most := map[string]int{}
-	for by, disk := range map[string][]string{"host": nil, "disk": {"--disk-memory", "2MiB"}} {
+	for by, disk := range map[string][]string{"host": nil, "disk": {"--disk-memory", "20MiB"}} {
 		var x fitted
 		decode(t, succeed(t, with(append([]string{"fit", "--size", "s512", "--max", "experts",
-			"--mesh", "experts:4x1", "--moe", "sparse", "--policy", "thesis", "--host-memory",
-			"1280KiB", "--json"}, disk...))...), &x)
+			"--mesh", "experts:4x1", "--moe", "sparse", "--policy", "thesis", "--expert-hidden",
+			"2048", "--host-memory", "110MiB", "--json"}, disk...))...), &x)
 		if x.NextRefusedBy != by || !x.Complete {
 			t.Errorf("%v: %+v", disk, x)
 		}

@@ -98,6 +98,7 @@ type built struct {
 	model   *models.Model
 	targets []planner.Target
 	numbers map[string]string // what the model was built with, for checkpoints
+	beside  account           // what its process has beside its plans
 }
 
 // build makes the model's graph. It takes none of the model's memory. If that takes
@@ -124,7 +125,7 @@ func (f modelFlags) build(w io.Writer) (*built, error) {
 	if b.targets = train.Targets(&m.Model); !b.trains() {
 		b.targets = []planner.Target{gomem.Evaluation(m.EvalOutputs...)}
 	}
-	return b, nil
+	return b.expects(), nil
 }
 
 // trains reports whether there is a training step, rather than outputs alone.
@@ -220,7 +221,7 @@ func (f modelFlags) begin(w io.Writer, plan planFlags, device string) (*built, g
 	if err == nil {
 		o, err = b.priced(o, device)
 	}
-	return b, o, misnamed(err)
+	return b, b.within(o, plan), misnamed(err)
 }
 
 // setCounts overwrites fields with the counts that were given.

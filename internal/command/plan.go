@@ -296,6 +296,7 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options, p plan
 		Busy:        busyOf(b, p),
 		vanilla:     vanilla.training().Traffic(),
 	}
+	x.Beside = &b.beside
 	if smaller.Change == planner.SmallerPartition {
 		x.LeastPartition, x.LeastDevice = smaller.N, smaller.Bytes
 	}
@@ -346,6 +347,8 @@ func (x explanation) print(w io.Writer) {
 		{"smallest possible", exact(x.MinDevice)},
 		x.smaller(),
 		{"evaluation needs", size(x.EvalDevice)},
+		{"process", "about " + x.Beside.String()},
+		{"host", x.within()},
 		{"plan time", fmt.Sprintf("%.1f ms", x.PlanMS)},
 		{"of which passes", x.passes()},
 	})
@@ -361,6 +364,14 @@ func (x explanation) print(w io.Writer) {
 	}
 	printPeak(w, "device", x.AtDevice)
 	printPeak(w, "host", x.AtHost)
+}
+
+// within is what there is of a host budget that is of the whole process.
+func (x explanation) within() string {
+	if !x.whole {
+		return ""
+	}
+	return x.host()
 }
 
 // step is what is planned.

@@ -22,7 +22,7 @@ func planAll(ctx context.Context, w io.Writer, b *built, o gomem.Options) (plann
 	defer notice(w, fmt.Sprintf("gomem: planning %s under policy %s",
 		counted(b.model.Graph.Len(), "node"), cmp.Or(o.Policy, planner.Thesis)))()
 	p, err := gomem.Plan(ctx, b.model.Graph, o, b.targets...)
-	return planned{p}, inFlags(err)
+	return planned{p}, b.inFlags(err, o)
 }
 
 // planLong is planAll, or, if there is a time for planning, the fastest plans that are found

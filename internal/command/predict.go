@@ -183,8 +183,8 @@ func planTask(ctx context.Context, e *env, t taskPlan) (p planned, session gomem
 		return p, session, usagef("--device %s computes nothing: there would be no result",
 			t.Device)
 	}
-	b := &built{kind: t.kind, targets: t.targets,
-		model: &models.Model{Model: nn.Model{Graph: t.graph}, Name: t.Model, Size: t.Size}}
+	b := (&built{kind: t.kind, targets: t.targets, model: &models.Model{
+		Model: nn.Model{Graph: t.graph}, Name: t.Model, Size: t.Size}}).expects()
 	beside := gomem.Workspace(t.Device, int(t.Streams))
 	o, err := t.options(t.device+beside, t.host)
 	if err != nil {
@@ -193,10 +193,12 @@ func planTask(ctx context.Context, e *env, t taskPlan) (p planned, session gomem
 	if o, err = b.priced(o, t.Device); err != nil {
 		return p, session, err
 	}
+	o = b.within(o, t.planFlags)
 	if session, err = t.session(o); err != nil {
 		return p, session, err
 	}
 	session.Logger = e.log
+	defer planningWithin(o)()
 	if session, err = b.measured(ctx, e.stderr, session, func() {}); err != nil {
 		return p, session, err
 	}
@@ -204,7 +206,14 @@ func planTask(ctx context.Context, e *env, t taskPlan) (p planned, session gomem
 	if p, err = t.planLong(ctx, e, b, o); err != nil {
 		return p, session, err
 	}
-	return p, session, enoughMemory(t.Device, p, account{}, 1)
+	if err := enoughMemory(t.Device, p, account{}, 1); err != nil || o.ProcessBytes == 0 {
+		return p, session, err
+	}
+	a, err := measured(e.log, p.Planned).withinBudget(o.HostBytes, p.Planned)
+	if err == nil {
+		a.keep() // until the command ends
+	}
+	return p, session, err
 }
 
 // errSome ends a command some of whose inputs have failed, each with a line of its own.

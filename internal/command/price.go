@@ -66,7 +66,7 @@ func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options, calm
 		return o, err
 	}
 	near := vanilla.Peak(space.Device) + gomem.Workspace(o.Device, o.Streams)
-	if near <= o.DeviceBytes && vanilla.Peak(space.Host) <= o.HostBytes {
+	if near <= o.DeviceBytes && vanilla.Peak(space.Host) <= o.Planning().HostBytes {
 		return o, nil
 	}
 	calm()

@@ -5,6 +5,7 @@ package command
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -72,6 +73,28 @@ func (p *process) end(t *testing.T) syscall.WaitStatus {
 		t.Fatal("no status")
 	}
 	return status
+}
+
+// written is what it writes until it ends, and how it ended.
+func (p *process) written(t *testing.T) (syscall.WaitStatus, string) {
+	t.Helper()
+	var out strings.Builder
+	for p.lines.Scan() {
+		fmt.Fprintln(&out, p.lines.Text())
+	}
+	return p.end(t), out.String()
+}
+
+// byItself is what a command line that must work writes in a process of its own: this one holds
+// what other tests left.
+func byItself(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	p := start(t, "", args...)
+	status, out := p.written(t)
+	if status.ExitStatus() != exitOK {
+		t.Fatalf("gomem %s: %v, %s", strings.Join(args, " "), status, p.stderr.String())
+	}
+	return out, p.stderr.String()
 }
 
 func (p *process) send(t *testing.T, s syscall.Signal) {

@@ -111,6 +111,9 @@ func (a *advisor) lookahead() (list []proposal, err error) {
 // is the largest of all processes.
 func (a *advisor) least(o gomem.Options, of space.ID) (int64, error) {
 	find := gomem.MinDisk
+	if of == space.Host {
+		o.ProcessBytes = a.model.beside.total() // which a flag counts
+	}
 	switch of {
 	case space.Device:
 		find = gomem.MinDevice

@@ -29,7 +29,7 @@ func (s *fitting) prove(device string) (string, error) {
 	}
 	defer s.progress.during(fmt.Sprintf("gomem: %s %d: running a step on %s", s.quantity.name,
 		m.value, device))()
-	o := s.options
+	o := s.within(m.built)
 	o.Device = device
 	session, err := gomem.Open(m.Planned, o)
 	if err != nil {
@@ -58,12 +58,13 @@ func (s *fitting) replan() error {
 	}
 	defer s.progress.during(fmt.Sprintf("gomem: %s %d: planning it as train would",
 		s.quantity.name, s.most.value))()
-	p, err := planAll(s.ctx, io.Discard, s.most.built, s.options)
+	o := s.within(s.most.built)
+	p, err := planAll(s.ctx, io.Discard, s.most.built, o)
 	if err != nil {
 		return err
 	}
 	s.most.planned = p
-	s.most.ranks, err = ofRanks(s.ctx, io.Discard, s.most.built, s.options, p, nil)
+	s.most.ranks, err = ofRanks(s.ctx, io.Discard, s.most.built, o, p, nil)
 	return err
 }
 

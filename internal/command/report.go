@@ -49,6 +49,8 @@ type report struct {
 	DiskBudget    int64 `json:"disk_budget_bytes"` // 0: there is no disk
 	DiskPeak      int64 `json:"disk_peak_bytes"`
 	VanillaDevice int64 `json:"vanilla_device_peak_bytes"`
+	// Beside is what the process has beside the plans; nil where that is not known.
+	Beside *account `json:"beside,omitempty"`
 
 	SwapOut   int64   `json:"swap_out_bytes"`
 	SwapIn    int64   `json:"swap_in_bytes"`
@@ -61,6 +63,7 @@ type report struct {
 	overDisk
 
 	Segments int            `json:"segments,omitempty"` // a level, if the plan is in segments
+	whole    bool           // the host's budget is of the whole process
 	apart    bool           // it is of one process of several
 	divided  bool           // it is of a graph on a mesh, and vanilla's is of the whole
 	made     planner.Policy // whose plan it is: of auto's, another's may be the fastest
@@ -71,7 +74,7 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	r := report{
 		Model: m.Name, Size: m.Size, Unit: m.Unit, Parameters: ops.Parameters(m.Graph),
 		DeviceBudget: o.DeviceBytes, HostBudget: o.HostBytes, DiskBudget: o.DiskBytes,
-		apart: processes(o) > 1, divided: o.Mesh != nil,
+		whole: o.ProcessBytes > 0, apart: processes(o) > 1, divided: o.Mesh != nil,
 	}
 	decided := p.Results[0].Options
 	t, traffic := p.training(), p.training().Traffic()
@@ -122,6 +125,15 @@ func (r report) method() string {
 	}
 	return fmt.Sprintf("%s: %s, %s of %d operations, look-ahead %d", r.Policy, r.Strategy,
 		counted(r.Partitions, "partition"), r.Partition, r.Lookahead)
+}
+
+// host is the host's peak and its budget.
+func (r report) host() string {
+	if !r.whole || r.Beside == nil {
+		return within(r.HostPeak, r.HostBudget)
+	}
+	return fmt.Sprintf("%s, with the process %s", size(r.HostPeak),
+		within(r.HostPeak+r.Beside.total(), r.HostBudget))
 }
 
 // versus states vanilla's device peak and the ratio, unless this is vanilla.

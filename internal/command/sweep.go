@@ -103,7 +103,7 @@ func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Opti
 	x.MinDevice, err = gomem.MinDevice(ctx, b.model.Graph, o, b.targets...)
 	done()
 	if err != nil {
-		return x, inFlags(err)
+		return x, b.inFlags(err, o)
 	}
 	x.Vanilla = vanilla.Peak(space.Device)
 	budgets := budgets(x.MinDevice, x.Vanilla, o.DeviceBytes, int64(cmp.Or(c.Points, usualPoints)))
@@ -115,7 +115,7 @@ func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Opti
 		p, err := series.Plan(ctx, b.model.Graph, o.Planning(), b.targets...)
 		done()
 		if err != nil {
-			return x, inFlags(err)
+			return x, b.inFlags(err, o)
 		}
 		x.Points = append(x.Points, x.point(b, planned{p}, budget))
 	}

@@ -202,7 +202,7 @@ func (c *trainCmd) check() error {
 
 // prepare reads the rest of the data, and then trains.
 func (c *trainCmd) prepare(ctx context.Context, e *env, m *draft, session gomem.Options) error {
-	b, o, p, h := m.built, m.options, m.planned, m.header
+	b := m.built
 	d, err := b.kind.load(ctx, e.stderr, c, b.model)
 	if err != nil {
 		return err
@@ -219,6 +219,10 @@ func (c *trainCmd) prepare(ctx context.Context, e *env, m *draft, session gomem.
 	if err := c.Epochs.countable(d.batches, b.model); err != nil {
 		return err
 	}
+	if err := c.refit(ctx, e, m); err != nil {
+		return err
+	}
+	o, p, h := m.options, m.planned, m.header
 	if session.Trace != nil {
 		session.Trace.Limit = tracedSteps * len(p.training().Steps)
 	}
@@ -460,23 +464,6 @@ func (c *trainCmd) train(ctx context.Context, e *env, h header, o train.Options,
 	}
 	fmt.Fprintf(e.stderr, "gomem: %s\n", text)
 	return nil
-}
-
-// keepTo keeps what the process has beside the plans within an account, which is shown, and refuses
-// what this machine cannot hold. Where workers exchange, or devices share the process, what it
-// takes depends on others: there is no account then.
-func (c *trainCmd) keepTo(e *env, h *header, p *gomem.Planned) (undo func(), err error) {
-	b, undo := keepTo(e.log, p)
-	if c.worker.member != nil || c.fleet.size() > 1 || !gomem.Computes(c.Device) {
-		undo()
-		return func() {}, nil
-	}
-	if err := enoughMemory(c.Device, planned{p}, b, 1); err != nil {
-		undo()
-		return nil, err
-	}
-	h.Beside = &b
-	return undo, nil
 }
 
 // asUse makes an option that no run can have a usage error. Trouble with a

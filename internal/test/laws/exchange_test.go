@@ -15,6 +15,7 @@ import (
 	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/internal/thesis"
 	"github.com/gomem/gomem/models"
+	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
 	"github.com/gomem/gomem/train"
 )
@@ -236,6 +237,39 @@ type metered struct {
 }
 
 func (m metered) Peak() int64 { return m.peak }
+
+// TestProcessBytes: what a process has beside its plans is not for plans, which are the same within
+// what is left, and come back to the same options.
+func TestProcessBytes(t *testing.T) {
+	m, _ := pair(t)
+	o := gomem.Options{Policy: planner.Thesis}
+	least, err := gomem.MinHost(t.Context(), m.Graph, o, training(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.ProcessBytes = 1 << 20
+	with, err := gomem.MinHost(t.Context(), m.Graph, o, training(m))
+	if err != nil || with != least+o.ProcessBytes {
+		t.Errorf("%d bytes, %d without the process: %v", with, least, err)
+	}
+	for short, budget := range []int64{with, with - 1, o.ProcessBytes, 1} {
+		o.HostBytes = budget
+		p, err := gomem.Plan(t.Context(), m.Graph, o, training(m))
+		if (err != nil) != (short > 0) {
+			t.Errorf("within %d of %d: %v", budget, with, err)
+		}
+		if err == nil && p.Peak(space.Host) > least {
+			t.Errorf("a plan takes %d, %d are left", p.Peak(space.Host), least)
+		}
+	}
+	o.HostBytes = with
+	if back := o.With(o.Planning()); back.HostBytes != with {
+		t.Errorf("a budget of %d comes back as %d", with, back.HostBytes)
+	}
+	if err := (gomem.Options{ProcessBytes: -1}).Validate(); err == nil {
+		t.Error("-1 bytes beside plans are taken")
+	}
+}
 
 // TestNetworkBytes: what is reserved for the network is not for plans: the least budget is
 // that much more, a byte less is refused, and usage has it.
