@@ -97,6 +97,10 @@ func formBF16CUDA(op graph.Op) string {
 		return "hfh>hff"
 	case layerScaleGrad, rmsScaleGrad:
 		return "hh>f"
+	case groupedMatMul, groupedMatMulPart, groupedOuter, groupedOuterPart, expertOuter:
+		return "hh.>h"
+	case expertMatMul:
+		return "hhh.>h"
 	}
 	return formOfAttention(op)
 }

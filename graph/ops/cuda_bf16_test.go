@@ -71,7 +71,8 @@ func nearBF16(t *testing.T, k int, want, got tensor.View, of float64) {
 // in an order of their own: the emulator's are in order.
 func byTensorCores(op graph.Op) bool {
 	switch op.(type) {
-	case conv2D, convInputGrad, convFilterGrad:
+	case conv2D, convInputGrad, convFilterGrad, groupedMatMul, groupedMatMulPart, groupedOuter,
+		groupedOuterPart, expertMatMul, expertOuter:
 		return true
 	}
 	return false
@@ -101,7 +102,7 @@ func TestCUDAReadsBF16(t *testing.T) {
 			}
 		})
 	}
-	if len(seen) != 44 {
+	if len(seen) != 50 {
 		t.Errorf("samples of %d operations: %v", len(seen), seen)
 	}
 }

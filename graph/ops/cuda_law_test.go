@@ -86,8 +86,10 @@ func sizedSamples() []Sample {
 			f(2, 5, 9, 9), f(5, 70, 3, 3)}},
 		{Op: convFilterGrad{Conv{Pad: SamePad(3)}.defaults(), 3, 3}, In: []graph.Type{
 			f(2, 8, 17, 17), f(2, 70, 17, 17)}},
-		{Op: groupedMatMul{}, In: []graph.Type{f(150, 20), f(3, 20, 70), ids(4)},
+		{Op: groupedMatMul{}, In: []graph.Type{f(150, 37), f(3, 37, 70), ids(4)},
 			Fill: fills{2: fill32(0, 100, 101, 149)}},
+		{Op: groupedMatMul{Trans: true}, In: []graph.Type{f(90, 66), f(2, 70, 66), ids(3)},
+			Fill: fills{2: fill32(0, 20, 90)}},
 		{Op: groupedOuter{}, In: []graph.Type{f(150, 70), f(150, 65), ids(4)},
 			Fill: fills{2: fill32(0, 100, 100, 149)}},
 		{Op: route{Experts: 5}, In: []graph.Type{ids(600), ids(600)},

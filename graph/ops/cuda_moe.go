@@ -104,13 +104,13 @@ type groups struct{ experts, rows, k, n int }
 
 func (g groups) product(out, x, w cuda.Operand, offsets uint64, trans bool) cuda.Command {
 	most := g.rows/tileSide + g.experts
-	return launched("grouped_product", most*tilesOf(g.n), out, x, w, offsets, g.experts, g.rows,
-		g.k, g.n, most, trans)
+	return launched(kernelOf("grouped_product", x), most*tilesOf(g.n), out, x, w, offsets,
+		g.experts, g.rows, g.k, g.n, most, trans)
 }
 
 func (g groups) outer(out, a, b cuda.Operand, offsets uint64) cuda.Command {
-	return launched("grouped_outer", g.experts*tilesOf(g.k)*tilesOf(g.n), out, a, b, offsets,
-		g.experts, g.rows, g.k, g.n)
+	return launched(kernelOf("grouped_outer", a), g.experts*tilesOf(g.k)*tilesOf(g.n), out, a, b,
+		offsets, g.experts, g.rows, g.k, g.n)
 }
 
 func groupedMatMulCUDA(o groupedMatMul, c *cuda.Call) ([]cuda.Command, error) {

@@ -164,7 +164,7 @@ func countProducts(t *testing.T, all map[string]usage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	half := regexp.MustCompile(`^(conv_(forward|input|filter)|` +
+	half := regexp.MustCompile(`^(conv_(forward|input|filter)|grouped_(product|outer)|` +
 		`attention(_keys|_values|_queries)?)_16$`)
 	for _, text := range strings.Split(string(code), ".entry ")[1:] {
 		name, _, _ := strings.Cut(text, "(")

@@ -192,8 +192,8 @@ __device__ __forceinline__ Rows rows_of(const int *offsets, i64 e, i64 rows) {
 
 // Rows of each expert times its weights, which are k×n, or n×k. Blocks past the last tile, of
 // which only the device knows the number, have nothing to do.
-extern "C" __global__ void __launch_bounds__(256) grouped_product(float *out, const float *x,
-	const float *w, const int *offsets, i64 experts, i64 rows, i64 k, i64 n, i64 most, int trans) {
+template <class T> __device__ void multiply_groups(T *out, const T *x, const T *w,
+	const int *offsets, i64 experts, i64 rows, i64 k, i64 n, i64 most, int trans) {
 	i64 across = (n + TILE - 1) / TILE;
 	for (i64 block = blockIdx.x; block < most * across; block += gridDim.x) {
 		i64 tiles = block / across, e = 0;
@@ -205,31 +205,44 @@ extern "C" __global__ void __launch_bounds__(256) grouped_product(float *out, co
 			tiles -= have;
 		}
 		if (e == experts) continue;
-		const float *weights = w + e * k * n, *from = x + r.lo * k;
-		float *to = out + r.lo * n;
+		const T *weights = w + e * k * n, *from = x + r.lo * k;
+		T *to = out + r.lo * n;
 		auto c = [=](int i, int j, float v) { to[i * n + j] = v; };
 		int m0 = (int)tiles * TILE, n0 = (int)(block % across) * TILE, m = (int)(r.hi - r.lo);
-		Lines<float> a{from, (int)k};
+		Lines<T> a{from, (int)k};
 		if (trans)
-			tile<true, true, float>(m0, n0, m, (int)n, 0, (int)k, a,
-				Lines<float>{weights, (int)k}, c);
+			tile<true, true, T>(m0, n0, m, (int)n, 0, (int)k, a, Lines<T>{weights, (int)k}, c);
 		else
-			tile<true, false, float>(m0, n0, m, (int)n, 0, (int)k, a,
-				Columns<float>{weights, (int)n}, c);
+			tile<true, false, T>(m0, n0, m, (int)n, 0, (int)k, a, Columns<T>{weights, (int)n}, c);
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) grouped_product(float *out, const float *x,
+	const float *w, const int *offsets, i64 experts, i64 rows, i64 k, i64 n, i64 most, int trans) {
+	multiply_groups(out, x, w, offsets, experts, rows, k, n, most, trans);
+}
+extern "C" __global__ void __launch_bounds__(256) grouped_product_16(Half *out, const Half *x,
+	const Half *w, const int *offsets, i64 experts, i64 rows, i64 k, i64 n, i64 most, int trans) {
+	multiply_groups(out, x, w, offsets, experts, rows, k, n, most, trans);
 }
 
 // aᵀ·b over the rows of each expert.
-extern "C" __global__ void __launch_bounds__(256) grouped_outer(float *out, const float *a,
-	const float *b, const int *offsets, i64 experts, i64 rows, i64 k, i64 n) {
+template <class T> __device__ void outer_groups(T *out, const T *a, const T *b,
+	const int *offsets, i64 experts, i64 rows, i64 k, i64 n) {
 	i64 down = (k + TILE - 1) / TILE, across = (n + TILE - 1) / TILE;
 	for (i64 block = blockIdx.x; block < experts * down * across; block += gridDim.x) {
 		i64 e = block / across / down;
 		Rows r = rows_of(offsets, e, rows);
-		float *to = out + e * k * n;
-		tile<false, false, float>((int)(block / across % down) * TILE, (int)(block % across) * TILE,
-			(int)k, (int)n, 0, (int)(r.hi - r.lo), Columns<float>{a + r.lo * k, (int)k},
-			Columns<float>{b + r.lo * n, (int)n},
-			[=](int i, int j, float v) { to[i * n + j] = v; });
+		T *to = out + e * k * n;
+		tile<false, false, T>((int)(block / across % down) * TILE, (int)(block % across) * TILE,
+			(int)k, (int)n, 0, (int)(r.hi - r.lo), Columns<T>{a + r.lo * k, (int)k},
+			Columns<T>{b + r.lo * n, (int)n}, [=](int i, int j, float v) { to[i * n + j] = v; });
 	}
+}
+extern "C" __global__ void __launch_bounds__(256) grouped_outer(float *out, const float *a,
+	const float *b, const int *offsets, i64 experts, i64 rows, i64 k, i64 n) {
+	outer_groups(out, a, b, offsets, experts, rows, k, n);
+}
+extern "C" __global__ void __launch_bounds__(256) grouped_outer_16(Half *out, const Half *a,
+	const Half *b, const int *offsets, i64 experts, i64 rows, i64 k, i64 n) {
+	outer_groups(out, a, b, offsets, experts, rows, k, n);
 }
