@@ -97,6 +97,10 @@ func (g *realGPU) give(c cuda.Command) error {
 			StrideC: c.StrideC, TF32: c.TF32, HalfIn: c.HalfIn, HalfOut: c.HalfOut}
 		p.Prepare()
 		return g.products.Run(p)
+	case cuda.Copy:
+		if c.Bytes > 0 {
+			return g.stream.Copy(c.To, c.From, c.Bytes)
+		}
 	case cuda.Fill:
 		if c.Words > 0 {
 			return g.stream.Fill(c.Addr, c.Word, c.Words)

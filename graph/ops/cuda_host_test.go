@@ -236,6 +236,8 @@ func (h *host) run(c cuda.Command) error {
 			int64(c.N), int64(c.K), int64(c.LdA), int64(c.LdB), int64(c.LdC), int64(c.Batch),
 			c.StrideA, c.StrideB, c.StrideC, c.Alpha, c.Beta, uint64(flag(c.HalfIn)),
 			uint64(flag(c.HalfOut)))
+	case cuda.Copy:
+		put(uint8('c'), c.To, c.From, c.Bytes)
 	case cuda.Fill:
 		put(uint8('f'), c.Addr, c.Words, uint64(c.Word))
 	}

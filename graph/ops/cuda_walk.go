@@ -79,9 +79,15 @@ func stridesOf(t tensor.Type) []int {
 	return strides
 }
 
-// copied moves the elements of a walk from operand 0 to operand 1.
+// copied moves the elements of a walk from operand 0 to operand 1: those of both that follow each
+// other as a run of bytes.
 func (w cudaWalk) copied(to, from cuda.Operand) cuda.Command {
 	w = w.merged()
+	if len(w.axes) == 0 || len(w.axes) == 1 && w.axes[0].stride == (each{1, 1}) {
+		of := to.Type.DType.Size()
+		return cuda.Copy{To: to.Addr + uint64(int64(w.base[1])*of),
+			From: from.Addr + uint64(int64(w.base[0])*of), Bytes: int64(w.elements()) * of}
+	}
 	return overElements("copy_walk", w.elements(), w.args(to, from, size(to))...)
 }
 

@@ -172,6 +172,12 @@ func (d *Device) prepare(t *task, c kernels.Command) error {
 				return s.cu.Fill(c.Addr, c.Word, c.Words)
 			})
 		}
+	case kernels.Copy:
+		if c.Bytes > 0 {
+			t.parts = append(t.parts, func(s *stream) error {
+				return s.cu.Copy(c.To, c.From, c.Bytes)
+			})
+		}
 	case kernels.Clear:
 		if c.Bytes > 0 {
 			t.parts = append(t.parts, func(s *stream) error {

@@ -40,8 +40,8 @@ type Call struct {
 // DNN is the name of cuDNN in plans.
 const DNN = "cudnn"
 
-// Command is one thing that a stream is to do: a [Kernel], a [Gemm], a [Conv], a [Fill], a [Clear]
-// or a [Branch]. Commands of an operation run one after the other.
+// Command is one thing that a stream is to do: a [Kernel], a [Gemm], a [Conv], a [Copy], a
+// [Fill], a [Clear] or a [Branch]. Commands of an operation run one after the other.
 type Command interface{ command() }
 
 // Kernel is a launch of one of the functions of [Source].
@@ -94,6 +94,12 @@ type Conv struct {
 	Half                     bool // images, filters and results are of bfloat16
 }
 
+// Copy copies bytes that follow each other, to where they do not overlap.
+type Copy struct {
+	To, From uint64
+	Bytes    int64
+}
+
 // Fill sets 32-bit words.
 type Fill struct {
 	Addr  uint64
@@ -104,6 +110,7 @@ type Fill struct {
 func (Kernel) command() {}
 func (Gemm) command()   {}
 func (Conv) command()   {}
+func (Copy) command()   {}
 func (Fill) command()   {}
 
 // Func says what computes an operation.

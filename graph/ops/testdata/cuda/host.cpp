@@ -130,6 +130,17 @@ int main(int, char **argv) {
 			else
 #endif
 			multiply(g);
+		} else if (kind == 'c') {
+			uint64_t c[3]; // to, from, bytes
+			if (!get(&c, sizeof c)) return 3;
+#ifdef EMU_RACES
+			if (!emu::touch((void *)c[1], c[2], emu::READ) ||
+				!emu::touch((void *)c[0], c[2], emu::WRITE))
+				snprintf(err, sizeof err, "%s", emu::watcher()->error.c_str());
+			else
+#endif
+			if (c[0] < c[1] + c[2] && c[1] < c[0] + c[2]) snprintf(err, sizeof err, "an overlap");
+			else memcpy((void *)c[0], (void *)c[1], c[2]);
 #ifdef MUTANTS
 		} else if (kind == 'x') {
 			if (!get((void *)&mutant, sizeof mutant)) return 3;

@@ -33,6 +33,7 @@ const (
 	cuMemsetD8
 	cuMemcpyHtoDAsync
 	cuMemcpyDtoHAsync
+	cuMemcpyDtoDAsync
 	cuMemsetD8Async
 	cuMemsetD32Async
 	cuStreamCreate
@@ -85,6 +86,7 @@ func driverSymbols() []string {
 		cuMemsetD8:                "cuMemsetD8_v2",
 		cuMemcpyHtoDAsync:         "cuMemcpyHtoDAsync_v2",
 		cuMemcpyDtoHAsync:         "cuMemcpyDtoHAsync_v2",
+		cuMemcpyDtoDAsync:         "cuMemcpyDtoDAsync_v2",
 		cuMemsetD8Async:           "cuMemsetD8Async",
 		cuMemsetD32Async:          "cuMemsetD32Async",
 		cuStreamCreate:            "cuStreamCreate",

@@ -390,9 +390,14 @@ func TestMemory(t *testing.T) {
 	ok(t, m.Clear(p, 64))
 	ok(t, m.s.Fill(p+4, 0x3f800000, 1))
 	ok(t, m.s.FillBytes(p+8, 0xff, 4))
-	got := m.get(p, 4)
-	if got[0] != 0 || got[1] != 1 || !math.IsNaN(float64(got[2])) || got[3] != 0 {
+	ok(t, m.s.Copy(p+16, p+4, 8))
+	got := m.get(p, 6)
+	if got[0] != 0 || got[1] != 1 || !math.IsNaN(float64(got[2])) || got[3] != 0 || got[4] != 1 ||
+		!math.IsNaN(float64(got[5])) {
 		t.Errorf("filled memory has %v", got)
+	}
+	if m.s.Copy(p+32, p+28, 8) == nil {
+		t.Error("bytes are copied to where they overlap")
 	}
 	if m.Read(p+60, make([]byte, 8)) == nil {
 		t.Error("bytes behind an allocation are read")

@@ -83,6 +83,11 @@ func (s *Stream) ToHost(dst []byte, src uint64) error {
 		uintptr(src), word(len(dst)), s.handle)
 }
 
+// Copy copies bytes from an address to another, where they do not overlap.
+func (s *Stream) Copy(dst, src uint64, bytes int64) error {
+	return s.gpu.do(cuMemcpyDtoDAsync, uintptr(dst), uintptr(src), word(bytes), s.handle)
+}
+
 // Fill sets 32-bit words.
 func (s *Stream) Fill(dst uint64, x uint32, words int64) error {
 	return s.gpu.do(cuMemsetD32Async, uintptr(dst), uintptr(x), word(words), s.handle)

@@ -525,6 +525,13 @@ API Result cuMemcpyDtoHAsync_v2(void *h, uint64_t d, size_t n, Stream *s) {
 	return copy((uintptr_t)h, false, d, n, s);
 }
 
+API Result cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, Stream *s) {
+	CONTEXT;
+	if (!on_device(to, n) || !on_device(from, n)) return INVALID_VALUE;
+	if (to < from + n && from < to + n) return INVALID_VALUE; // which CUDA leaves open
+	return push(s, [=] { move((void *)to, (void *)from, n); });
+}
+
 API Result cuMemcpyHtoD_v2(uint64_t d, const void *h, size_t n) {
 	UNCAPTURED;
 	if (!on_device(d, n)) return INVALID_VALUE;
