@@ -130,6 +130,29 @@ type Sender interface{ Exchange() Exchange }
 // the first of the bytes that the operand has, or all of them.
 type Awaiter interface{ Awaits() }
 
+// Peer is implemented by the operation that is a whole exchange, between devices that reach each
+// other's memory: the others copy its operand from where it is, and its result is what comes of
+// all operands. Its type is [Exchange.Pending] of the operand's.
+type Peer interface{ Peer() Exchange }
+
+// Peers reports whether the node is an exchange between devices, and which.
+func (n *Node) Peers() (Exchange, bool) {
+	p, ok := n.Op.(Peer)
+	if !ok {
+		return Exchange{}, false
+	}
+	return p.Peer(), true
+}
+
+// Gives is the exchange that the node gives a value to, if it does: it sends it, or is all of the
+// exchange.
+func (n *Node) Gives() (Exchange, bool) {
+	if x, ok := n.Sends(); ok {
+		return x, true
+	}
+	return n.Peers()
+}
+
 // Sends reports whether the node hands a value to the network, and which.
 func (n *Node) Sends() (Exchange, bool) {
 	s, ok := n.Op.(Sender)
@@ -145,11 +168,11 @@ func (n *Node) Awaits() bool {
 	return ok
 }
 
-// Exchanges reports whether the node sends or awaits. Such a node is executed once and
-// in host memory.
+// Exchanges reports whether the node sends, awaits or is an exchange between devices. Such a node
+// is executed once, and in host memory unless it is the last.
 func (n *Node) Exchanges() bool {
-	_, sends := n.Op.(Sender)
-	return sends || n.Awaits()
+	_, gives := n.Gives()
+	return gives || n.Awaits()
 }
 
 // Share says of a variable, f32, that other workers write it too: a step awaits its fresh
@@ -225,7 +248,7 @@ func verifyResult(n *Node, v Value) error {
 // exchangeEdges visits edges that keep the exchanges of live nodes in order: a send
 // comes after the one created before it, on every worker alike, and an await after all
 // sends created before it, so that no worker waits before it has given what others wait
-// for.
+// for. An exchange between devices is a send that waits, too.
 func (g *Graph) exchangeEdges(live []bool, visit func(from, to NodeID)) {
 	if !g.network {
 		return

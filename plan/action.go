@@ -7,7 +7,7 @@ import (
 	"github.com/gomem/gomem/plan/space"
 )
 
-// Action is what a step does: a [Launch], a [Copy], a [Send] or an [Await]. There is a
+// Action is what a step does: a [Launch], a [Copy], a [Send], an [Await] or a [Peer]. There is a
 // file for each of them, which has all that this package knows of it.
 type Action interface {
 	// What is one word for it: an operation's name, the reason of a copy.
@@ -33,6 +33,7 @@ var actions = [...]struct {
 	parse func(p *parser) Action
 }{
 	{"launch", parseLaunch}, {"copy", parseCopy}, {"send", parseSend}, {"await", parseAwait},
+	{"peer", parsePeer},
 }
 
 // Each calls f with every slot that the action touches, and whether it writes

@@ -26,6 +26,8 @@
 //     for what another sends only after it has had what it waits for. Of a variable that
 //     workers share, the network may have the bytes when the step starts: it is awaited
 //     before anything else touches it, and sent after its update.
+//   - What devices exchange with each other is a whole exchange in one step, in the graph's order
+//     among what is sent. Others copy the operand until that step is done, so nobody writes it.
 //   - In a plan that gathers, for networks of jobs that go on without a lost worker, an await
 //     starts after every send before it is done.
 //   - No more partitions are in flight than its window w has: when a step of

@@ -104,9 +104,9 @@ func TestExchanges(t *testing.T) {
 		{"await copies network to host", "await runs in host",
 			"step 5 (await): awaits on a stream that runs in host"},
 		{"stream await", "stream more copies host to network\nstream await",
-			"more: it is the second stream that sends"},
+			"more: it is the second stream that copies host to network"},
 		{"stream await copies network to host", "stream await copies network to device",
-			"await: the stream reaches space 255 of 2"},
+			"step 5 (await): awaits on a stream that copies network to device"},
 		{"mean/ring", "mean",
 			"step 3 (send): sends 1 operands for their mean: the node is send of 1, for their " +
 				"mean/ring"},

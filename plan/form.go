@@ -59,15 +59,16 @@ func (v *verifier) spaces() error {
 }
 
 // streams proves that streams have names, and engines that reach spaces of the plan or
-// carry exchanges, which one stream sends.
+// carry exchanges, which one stream sends, and one has between devices.
 func (v *verifier) streams() error {
-	names, sends := map[string]bool{}, false
+	names, given := map[string]bool{}, map[space.Engine]bool{}
 	for _, s := range v.plan.Streams {
-		if s.Engine == space.Send && sends {
-			return v.fail(-1, s.Name, "it is the second stream that sends")
+		gives := s.Engine == space.Send || s.Engine == space.Peer
+		if gives && given[s.Engine] {
+			return v.fail(-1, s.Name, "it is the second stream that %s", s.Engine)
 		}
-		sends = sends || s.Engine == space.Send
-		exchanges := s.Engine == space.Send || s.Engine == space.Await
+		given[s.Engine] = true
+		exchanges := gives || s.Engine == space.Await
 		far := max(s.Engine.Reads(), s.Engine.Writes())
 		if !exchanges && int(far) >= len(v.plan.Spaces) {
 			return v.fail(-1, s.Name, "the stream reaches space %d of %d", far, len(v.plan.Spaces))

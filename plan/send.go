@@ -104,9 +104,26 @@ func (v *verifier) home(i int, at Ref, bytes int64) error {
 // which is the same on all workers: so none can wait for what another sends later.
 func (do Send) replay(r *replay, step int) error {
 	n := r.graph.Node(r.plan.Steps[step].Node)
-	switch {
-	case n.Shared != nil:
+	if n.Shared != nil {
 		return do.share(r, step, n)
+	}
+	if err := r.inOrder(step, n); err != nil {
+		return err
+	}
+	if err := r.reads(step, n, do.In); err != nil {
+		return err
+	}
+	if k := slices.IndexFunc(do.In, func(in Ref) bool { return in.Slot == do.Out.Slot }); k > 0 ||
+		k == 0 && (do.In[0] != do.Out || do.touches(1)) {
+		return r.fail(step, "", "gives the network the bytes of operand %d", k)
+	}
+	return r.write(step, do.Out.Slot, content{value: n.Value(0), bytes: do.Bytes, flying: true})
+}
+
+// inOrder proves that a node gives an exchange its value once, and after all that come before it in
+// the graph.
+func (r *replay) inOrder(step int, n *graph.Node) error {
+	switch {
 	case !r.live[n.ID]:
 		return r.fail(step, "", "runs a dead node")
 	case r.ran[n.ID]:
@@ -116,14 +133,7 @@ func (do Send) replay(r *replay, step int) error {
 			r.graph.Node(r.sent%graph.NodeID(r.graph.Len())).Name)
 	}
 	r.ran[n.ID], r.sent = true, n.ID
-	if err := r.reads(step, n, do.In); err != nil {
-		return err
-	}
-	if k := slices.IndexFunc(do.In, func(in Ref) bool { return in.Slot == do.Out.Slot }); k > 0 ||
-		k == 0 && (do.In[0] != do.Out || do.touches(1)) {
-		return r.fail(step, "", "gives the network the bytes of operand %d", k)
-	}
-	return r.write(step, do.Out.Slot, content{value: n.Value(0), bytes: do.Bytes, flying: true})
+	return nil
 }
 
 // share gives the network a variable after its update. Those come after all other sends,

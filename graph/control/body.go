@@ -121,8 +121,8 @@ func (b *Body) check(g *graph.Graph) error {
 	}
 	for _, n := range g.Nodes() {
 		own := n.Kind == graph.KindInput && !slices.Contains(b.in, n.Value(0))
-		_, sends := n.Op.(graph.Sender)
-		if own || n.Kind == graph.KindVariable || n.Kind == graph.KindUpdate || sends {
+		_, gives := n.Gives()
+		if own || n.Kind == graph.KindVariable || n.Kind == graph.KindUpdate || gives {
 			return fmt.Errorf("a body has %s %s: what it reads is to be an operand of the loop or "+
 				"branch", n.Kind, n.Name)
 		}

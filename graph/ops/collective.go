@@ -218,7 +218,7 @@ func again(n *graph.Node, d graph.Value, how graph.How) graph.Value {
 func gradientOf(n *graph.Node, name string) string {
 	taken := map[string]bool{}
 	for _, later := range n.Graph().Nodes()[n.ID:] {
-		if x, ok := later.Sends(); ok {
+		if x, ok := later.Gives(); ok {
 			taken[x.Name] = true
 		}
 	}

@@ -33,6 +33,7 @@ var whole = map[string]string{
 	"sentSome":      "it is made by package mesh, of what has been divided",
 	"sentCounted":   "it is an all-to-all, and so among workers already",
 	"permuted":      "it is made by package mesh, of what has been divided",
+	"peer":          "it is made by package mesh, of what has been divided",
 	"arrive":        "it is made by package mesh, of what has been divided",
 	"routePart":     "it is made by package mesh, of what every process has",
 	"sumPart":       "it is a part, which package split makes after all others",

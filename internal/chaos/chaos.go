@@ -159,6 +159,8 @@ func (m *Machine) advance(s int) error {
 		end = m.send(m.graph.Node(step.Node), do)
 	case plan.Await:
 		end = m.await(m.graph.Node(step.Node), do)
+	case plan.Peer:
+		end = m.peer(m.graph.Node(step.Node), do)
 	}
 	m.busy[s] = &flight{i, end}
 	return nil

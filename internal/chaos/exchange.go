@@ -69,6 +69,21 @@ func (m *Machine) await(n *graph.Node, do plan.Await) func() error {
 	}
 }
 
+// peer reads the first part of its operand at once and the second in the end, as the others may.
+func (m *Machine) peer(n *graph.Node, do plan.Peer) func() error {
+	in, out := m.at(do.In[0], n.In[0].Type().Bytes()), m.at(do.Out, do.Bytes)
+	cut := m.cut(len(in))
+	early := slices.Clone(in[:cut])
+	fill(out)
+	return func() error {
+		copy(out[cut:len(in)], in[cut:])
+		copy(out, early)
+		exchange, _ := n.Peers()
+		exchange.Alone(out)
+		return nil
+	}
+}
+
 // share gives the network the variables that workers share, as a step before this one has
 // left them.
 func (m *Machine) share() {

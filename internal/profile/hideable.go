@@ -62,6 +62,8 @@ func (a *analysis) writes(step int, f func(r plan.Ref, bytes int64)) {
 		f(do.Dst, do.Bytes)
 	case plan.Send:
 		f(do.Out, do.Bytes)
+	case plan.Peer:
+		f(do.Out, do.Bytes)
 	case plan.Await:
 		f(do.At, do.Bytes)
 	case plan.Launch:
@@ -82,6 +84,8 @@ func (a *analysis) reads(step int, f func(r plan.Ref, bytes int64)) {
 		for _, r := range do.In {
 			f(r, do.Bytes)
 		}
+	case plan.Peer:
+		a.operands(step, do.In, f)
 	case plan.Launch:
 		a.operands(step, do.In, f)
 	}

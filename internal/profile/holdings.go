@@ -85,6 +85,8 @@ func replay(p *plan.Plan, g *graph.Graph) holdings {
 			}
 		case plan.Send:
 			h.put(p, do.Out.Slot, holding{from: i, value: n.Value(0), bytes: do.Bytes})
+		case plan.Peer:
+			h.put(p, do.Out.Slot, holding{from: i, value: n.Value(0), bytes: do.Bytes})
 		case plan.Await:
 			h.put(p, do.At.Slot, holding{from: i, value: n.Value(0), bytes: do.Bytes})
 		case plan.Launch:

@@ -59,6 +59,10 @@ const (
 	Await = Engine(Network)<<8 | Engine(Host)
 )
 
+// Peer is the engine of a device that reaches the memory of other workers' devices: it copies what
+// they have in theirs to its own. What it copies is in flight in no memory.
+const Peer = Engine(Network)<<8 | Engine(Device)
+
 // Copier is the engine that copies from one space to another.
 func Copier(from, to ID) Engine { return Engine(from)<<8 | Engine(to) }
 

@@ -22,6 +22,7 @@ func TestReach(t *testing.T) {
 		{space.Copier(space.Disk, space.Host), "copies disk to host", space.Disk, space.Host, true},
 		{space.Copier(254, 253), "copies space 254 to space 253", 254, 253, true},
 		{space.Send, "copies host to network", space.Host, space.Network, true},
+		{space.Peer, "copies network to device", space.Network, space.Device, true},
 		{space.Await, "copies network to host", space.Network, space.Host, true},
 		{space.Copier(7, 7), "runs in space 7", 7, 7, false},
 	} {

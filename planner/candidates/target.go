@@ -91,8 +91,8 @@ func (t Target) checkExchanges(g *graph.Graph) error {
 	}
 	for id, live := range g.Ancestors(t.Roots()) {
 		n := g.Node(graph.NodeID(id))
-		x, sends := n.Sends()
-		if !live || !sends {
+		x, gives := n.Gives()
+		if !live || !gives {
 			continue
 		}
 		if other := sent[x.Name]; other != nil {

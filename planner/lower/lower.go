@@ -93,6 +93,7 @@ func (l *lowering) event(i int) {
 	n := l.graph.Node(e.Node)
 	step := plan.Step{Node: n.ID, Name: n.Name, Part: int(e.Part), Stream: plan.StreamID(e.Stream)}
 	exchange, sends := n.Sends()
+	between, peers := n.Peers()
 	switch {
 	case e.Copies():
 		step.Do = l.copies(e)
@@ -104,6 +105,9 @@ func (l *lowering) event(i int) {
 	case sends:
 		step.Do = plan.Send{In: l.operands(e, n), Out: l.ref(e.Out[0], 0),
 			Bytes: n.Out[0].Bytes(), How: exchange.How}
+	case peers:
+		step.Do = plan.Peer{In: l.operands(e, n), Out: l.ref(e.Out[0], 0),
+			Bytes: n.Out[0].Bytes(), How: between.How}
 	case n.Awaits():
 		step.Do = plan.Await{At: l.ref(e.Out[0], 0), Bytes: n.Out[0].Bytes()}
 	default:

@@ -78,6 +78,9 @@ func (p *Profile) Check() error {
 	if p.Network != 0 {
 		fields = append(fields, field{"network_bytes_per_second", p.Network, minRate, maxRate})
 	}
+	if p.Peer != 0 {
+		fields = append(fields, field{"peer_bytes_per_second", p.Peer, minRate, maxRate})
+	}
 	for _, f := range []field{{"half_flops_per_second", p.HalfFLOPs, minRate, maxRate},
 		{"tf32_flops_per_second", p.TF32FLOPs, minRate, maxRate}} {
 		if f.value != 0 {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -41,6 +42,9 @@ type Profile struct {
 	// Network is bytes per second to the other workers of a job and, at the same time,
 	// from them; 0 is as fast as can be.
 	Network float64 `json:"network_bytes_per_second,omitempty"`
+	// Peer is bytes per second from the devices of other workers that reach each other's memory; 0
+	// is as fast as copies to the device.
+	Peer float64 `json:"peer_bytes_per_second,omitempty"`
 	// ElementBytes is what the device, and copies to and from it, have for the four
 	// bytes of a graph's element: 2 on a machine that computes in half precision. All
 	// bytes are scaled alike; the host's operations, on the optimizer's state in full
@@ -159,6 +163,8 @@ func (b bound) Copy(from, to space.ID, bytes int64) time.Duration {
 	switch {
 	case bytes == 0:
 		return 0
+	case from == space.Network && to == space.Device:
+		return duration(b.bytes(bytes)/cmp.Or(b.Peer, b.In) + b.Latency/1e9)
 	case max(from, to) == space.Network && b.Network == 0:
 		return 0
 	case max(from, to) == space.Network:

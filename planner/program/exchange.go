@@ -12,15 +12,16 @@ import (
 // device ([graph.Node.Hosted]). With exchanges of that phase and such nodes goes all that
 // depends on what they bring, the variables and constants that these touch, variables that
 // workers share, and the updates of such variables; what other exchanges bring is copied to
-// the device like any other value. It is a matter of the whole graph, so that all of its
-// targets agree; nil if there is nothing.
+// the device like any other value, and those between devices are there. It is a matter of the
+// whole graph, so that all of its targets agree; nil if there is nothing.
 func (p *Program) Hosted() []bool {
 	if !p.Graph.Exchanges() && !slices.ContainsFunc(p.Graph.Nodes(), (*graph.Node).Hosted) {
 		return nil
 	}
 	h := hosted{graph: p.Graph, marks: make([]bool, p.Graph.Len())}
 	for _, n := range p.Graph.Nodes() {
-		if n.Exchanges() || n.Hosted() || slices.ContainsFunc(n.In, h.brings) {
+		_, peers := n.Peers()
+		if n.Exchanges() && !peers || n.Hosted() || slices.ContainsFunc(n.In, h.brings) {
 			h.mark(n)
 		} else if n.Shared != nil {
 			h.leaf(n)
@@ -68,7 +69,7 @@ func (h *hosted) leaf(n *graph.Node) {
 // Overwrites marks, by node, the exchanges that work in the bytes of their first operand
 // in host memory: an await always does, and a send if nobody else needs all that these
 // bytes are of, what comes back has as many, and there are no more of them, as around a
-// block of a sum. Other sends copy the operand first.
+// block of a sum. Other sends copy the operand first. An exchange between devices never does.
 func (p *Program) Overwrites() []bool {
 	out := make([]bool, p.Graph.Len())
 	readers := make([]int, p.Values()) // by value: how many operands are parts of it

@@ -71,7 +71,7 @@ func (b *builder) launch(n *graph.Node, pos int32) {
 	if place == space.Host {
 		where = b.host
 	} else {
-		e.Stream = b.computeStream(n, pos, cost)
+		e.Stream = b.deviceStream(n, pos, cost)
 	}
 	for k := range n.In {
 		e.In[k] = b.operand(n, k, pos)

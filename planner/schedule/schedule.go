@@ -101,7 +101,7 @@ func newBuilder(p *program.Program, o Options) *builder {
 		drains: make([][]program.StayID, n), share: o.Lookahead, last: map[part]reader{},
 		load: make([]int64, o.Streams), recent: make([]int32, o.Streams),
 		made: &program.Schedule{Parts: p.Parts(), Window: window,
-			Streams: Streams(o.Streams, p.Graph.Exchanges())},
+			Streams: Streams(o.Streams, p.Graph)},
 	}
 	if len(b.made.Streams) > b.compute+3 {
 		b.overwrites = p.Overwrites()
@@ -123,8 +123,9 @@ func newBuilder(p *program.Program, o Options) *builder {
 }
 
 // Streams are so many compute streams, one for each direction of copies, the host's,
-// and, if workers exchange values, those that send and await.
-func Streams(compute int, exchanges bool) []program.Stream {
+// and, if workers exchange values of a graph, those that send and await, and, if their devices do,
+// the one that has copies of what is on others.
+func Streams(compute int, g *graph.Graph) []program.Stream {
 	var list []program.Stream
 	for i := range compute {
 		list = append(list, program.Stream{Name: fmt.Sprintf("compute%d", i),
@@ -133,11 +134,20 @@ func Streams(compute int, exchanges bool) []program.Stream {
 	list = append(list, program.Stream{Name: "in", Engine: space.CopyIn},
 		program.Stream{Name: "out", Engine: space.CopyOut},
 		program.Stream{Name: "host", Engine: space.HostCompute})
-	if exchanges {
+	if g.Exchanges() {
 		list = append(list, program.Stream{Name: "send", Engine: space.Send},
 			program.Stream{Name: "await", Engine: space.Await})
 	}
+	if slices.ContainsFunc(g.Nodes(), peers) {
+		list = append(list, program.Stream{Name: "peer", Engine: space.Peer})
+	}
 	return list
+}
+
+// peers reports whether a node is an exchange between devices.
+func peers(n *graph.Node) bool {
+	_, ok := n.Peers()
+	return ok
 }
 
 // count notes where partitions start and how many operations come before each
@@ -157,6 +167,14 @@ func (b *builder) count() int {
 
 func (b *builder) inStream() uint8  { return uint8(b.compute) }
 func (b *builder) outStream() uint8 { return uint8(b.compute + 1) }
+
+// deviceStream is the stream of a node that is executed on the device.
+func (b *builder) deviceStream(n *graph.Node, pos int32, cost graph.Cost) uint8 {
+	if peers(n) {
+		return uint8(b.compute + 5)
+	}
+	return b.computeStream(n, pos, cost)
+}
 
 // hostStream is the stream of a node that is executed on the host. Awaits have one of
 // their own, so that they hold up nothing but what needs them.

@@ -33,6 +33,7 @@ type Problem struct {
 	hostMost int64 // that the host needs at most, whatever is decided
 
 	exchanges bool // the graph has values that workers exchange
+	peers     bool // some of them between devices
 }
 
 // op is an execution that the program has at least once.
@@ -66,6 +67,7 @@ const (
 	neither side = iota
 	sends
 	awaits
+	peers // all of it, on the device
 )
 
 // value is bytes that may be on the device for a while: a result, an input, or
@@ -204,6 +206,11 @@ func (x *extraction) exchange(n *graph.Node, o *op) {
 		return
 	}
 	bytes := n.Out[0].Bytes()
+	if _, all := n.Peers(); all {
+		o.side, x.peers = peers, true
+		o.time = x.copyTime(space.Network, space.Device, bytes)
+		return
+	}
 	if o.side = awaits; !n.Awaits() {
 		o.side = sends
 		o.host = x.copyTime(space.Host, space.Network, bytes)
@@ -379,8 +386,8 @@ func (x *extraction) weigh() {
 	}
 }
 
-// limits works out how late each operation may be executed again. Updates, and
-// what runs where they run, is executed once.
+// limits works out how late each operation may be executed again. Updates,
+// what runs where they run, and exchanges are executed once.
 func (x *extraction) limits() {
 	writer := make([]int32, len(x.leaves))
 	for l := range writer {
@@ -393,7 +400,7 @@ func (x *extraction) limits() {
 	}
 	for i := range x.ops {
 		o := &x.ops[i]
-		if o.limit = int32(len(x.ops)); o.group >= 0 {
+		if o.limit = int32(len(x.ops)); o.group >= 0 || o.side == peers {
 			o.limit = -1
 		}
 		for _, v := range o.in {

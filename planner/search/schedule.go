@@ -18,6 +18,7 @@ const (
 	hostStream
 	sendStream
 	awaitStream
+	peerStream
 )
 
 // Schedule translates a decision of this problem: all executions and copies, in the
@@ -37,6 +38,9 @@ func (pr *Problem) Schedule(d *Decision) *program.Schedule {
 	if pr.exchanges {
 		w.s.Streams = append(w.s.Streams, program.Stream{Name: "send", Engine: space.Send},
 			program.Stream{Name: "await", Engine: space.Await})
+	}
+	if pr.peers {
+		w.s.Streams = append(w.s.Streams, program.Stream{Name: "peer", Engine: space.Peer})
 	}
 	w.steps()
 	w.bind()
@@ -237,6 +241,9 @@ func (w *writer) execution(i, p int32) {
 	}
 	ev := program.Event{Node: o.node.ID, Stream: computeStream, Src: program.NoStay,
 		Dst: program.NoStay}
+	if o.side == peers {
+		ev.Stream = peerStream
+	}
 	for _, v := range o.args {
 		ev.In = append(ev.In, w.operand(v))
 	}

@@ -60,6 +60,7 @@ type run struct {
 	device, in, out int64
 	free, mem       int64
 	host            [awaits + 1]int64 // by side: since when it is idle
+	peer            int64             // what is sent and awaited after one between devices begins
 	next            int32             // the operations before it have run, if they are the host's
 }
 
@@ -84,7 +85,7 @@ func (e *evaluator) simulate(s *state, limit int64) int64 {
 		for ; next < len(e.arrivals) && e.stays[e.arrivals[next]].issue <= p; next++ {
 			e.arrive(s, &r, e.arrivals[next])
 		}
-		e.execute(&r, p)
+		e.execute(s, &r, p)
 		e.depart(s, &r, p)
 		e.release(&r, p)
 		if least := r.device + e.clock[n] - e.clock[p+1]; least > limit {
@@ -128,9 +129,14 @@ func (e *evaluator) arrive(s *state, r *run, i int32) {
 	}
 }
 
-// execute runs the operation at a position.
-func (e *evaluator) execute(r *run, p int32) {
+// execute runs the operation at a position. An exchange between devices comes after all sends
+// before it, as on the other workers.
+func (e *evaluator) execute(s *state, r *run, p int32) {
 	start := r.device
+	if i := e.seq[p]; e.ops[i].side == peers {
+		e.onHost(s, r, i-1)
+		start = max(start, r.host[sends])
+	}
 	if e.need[p] != 0 {
 		e.grant(r, e.need[p])
 		if e.need[p] > 0 {
@@ -142,8 +148,12 @@ func (e *evaluator) execute(r *run, p int32) {
 	}
 	took := e.ops[e.seq[p]].time
 	r.device = start + took
-	e.work.Device += time.Duration(took)
 	e.begin[p], e.end[p] = start, r.device
+	if e.ops[e.seq[p]].side == peers {
+		r.peer = start + 1
+	} else {
+		e.work.Device += time.Duration(took)
+	}
 }
 
 // depart copies what an execution has made, and variables that it has updated, to
@@ -237,8 +247,11 @@ func (e *evaluator) onHost(s *state, r *run, last int32) {
 			continue
 		}
 		at := r.host[o.side]
-		if o.side == awaits {
-			at = max(at, r.host[sends])
+		switch o.side {
+		case awaits:
+			at = max(at, r.host[sends], r.peer)
+		case sends:
+			at = max(at, r.peer)
 		}
 		for _, v := range o.in {
 			at = max(at, e.outEnd[v], e.madeOnHost(s, v))

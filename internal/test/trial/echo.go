@@ -53,6 +53,21 @@ func (e *Echo) Await(_ context.Context, name string) error {
 	return nil
 }
 
+// Exchange gives back what a worker has, as the value of every worker.
+func (e *Echo) Exchange(_ context.Context, x gomem.Exchange, from, to gomem.Place) error {
+	parts := int64(1)
+	if x.How.Fold == graph.Gather {
+		parts = int64(x.Parts)
+	}
+	part := x.Type.Bytes() / parts
+	for i := range parts {
+		if err := to.Pull(i*part, from, 0, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Abandon forgets what was sent.
 func (e *Echo) Abandon() { clear(e.flying) }
 
