@@ -2,6 +2,7 @@ package gomem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gomem/gomem/executor"
@@ -28,6 +29,21 @@ type Gatherer = executor.Gatherer
 func gathers(n Network) bool {
 	_, ok := n.(Gatherer)
 	return ok
+}
+
+// Peer is a network of workers whose devices reach each other's memory.
+type Peer = executor.Peer
+
+// Place is bytes of a device's memory that other devices may copy.
+type Place = executor.Place
+
+// reached reports a mesh that exchanges from device to device over a network that does not.
+func (o Options) reached() error {
+	if _, reaches := o.Network.(Peer); reaches || o.Mesh == nil || !o.Mesh.Peers {
+		return nil
+	}
+	return errors.New("the processes of the mesh exchange from device to device, and " +
+		"Options.Network does not: leave Options.Mesh.Peers out")
 }
 
 // Agreer is a network whose workers find out before the first step that exchanges whether

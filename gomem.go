@@ -199,7 +199,7 @@ func (s *Session) open(o Options) error {
 		return s.needed()
 	}
 	s.agreer, _ = o.Network.(Agreer)
-	return nil
+	return o.reached()
 }
 
 // sameVariables demands that all plans agree on where the variables are.

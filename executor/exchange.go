@@ -3,6 +3,8 @@ package executor
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 
 	"github.com/gomem/gomem/graph"
@@ -19,18 +21,26 @@ func (e *Executor) Join(n Network) { e.network = n }
 func (e *Executor) Exchanges() []Exchange {
 	var list []Exchange
 	for _, s := range e.plan.Steps {
-		if _, sends := s.Do.(plan.Send); sends {
-			n := e.graph.Node(s.Node)
+		if n := e.graph.Node(s.Node); gives(s) {
 			list = append(list, e.flight(n).exchange(n.Out[0], nil))
 		}
 	}
 	return list
 }
 
+// gives reports whether a step gives a value to an exchange.
+func gives(s plan.Step) bool {
+	switch s.Do.(type) {
+	case plan.Send, plan.Peer:
+		return true
+	}
+	return false
+}
+
 // Joint is the first exchange of a run that has no sense without the other workers.
 func (e *Executor) Joint() (x graph.Exchange, joint bool) {
 	for _, s := range e.plan.Steps {
-		if _, sends := s.Do.(plan.Send); sends {
+		if gives(s) {
 			if f := e.flight(e.graph.Node(s.Node)); f.Joint && f.Parts > 1 {
 				return f.Exchange, true
 			}
@@ -78,6 +88,45 @@ func (e *Executor) send(i int, do plan.Send) (device.Task, error) {
 	return e.device.Call(c)
 }
 
+// peer makes the task of an exchange between devices.
+func (e *Executor) peer(i int, do plan.Peer) (device.Task, error) {
+	s := e.plan.Steps[i]
+	n := e.graph.Node(s.Node)
+	from, to := e.region(do.In[0], n.In[0].Type().Bytes()), e.region(do.Out, do.Bytes)
+	x := e.flight(n).exchange(n.Out[0], nil)
+	return e.device.Call(device.Call{Engine: e.plan.Streams[s.Stream].Engine, Step: i,
+		Name: s.Name, What: do.What(), In: []device.Region{from}, Data: to,
+		Do: func(stop <-chan struct{}, _ [][]byte, _ []byte) error {
+			net, ok := e.network.(Peer)
+			reach, can := e.device.(device.Reacher)
+			if !ok || !can {
+				return errors.New("it is between devices, and these do not reach each other")
+			}
+			return net.Exchange(during{e.run, stop}, x, place{reach, from}, place{reach, to})
+		}})
+}
+
+// place is a region of a device.
+type place struct {
+	device device.Reacher
+	device.Region
+}
+
+// Pull copies bytes of a place to this one.
+func (p place) Pull(to int64, from Place, at, bytes int64) error {
+	src, ok := from.(place)
+	if !ok {
+		return fmt.Errorf("a device copies from no %T", from)
+	}
+	part := func(r device.Region, off int64) device.Region {
+		return device.Region{Mem: r.Mem, Off: r.Off + off, Bytes: bytes}
+	}
+	return p.device.Pull(part(p.Region, to), part(src.Region, at))
+}
+
+// Clear zeroes the region.
+func (p place) Clear() error { return p.device.Clear(p.Region) }
+
 // flight is the exchange of what a node sends.
 func (e *Executor) flight(n *graph.Node) *flight {
 	if n.Shared != nil {
@@ -91,7 +140,7 @@ func (e *Executor) flight(n *graph.Node) *flight {
 	f := e.flights[n.ID]
 	if f == nil {
 		f = &flight{}
-		f.Exchange, _ = n.Sends()
+		f.Exchange, _ = n.Gives()
 		e.flights[n.ID] = f
 	}
 	return f

@@ -199,6 +199,8 @@ func (e *Executor) task(d device.Device, i int) (device.Task, error) {
 		return e.send(i, do)
 	case plan.Await:
 		return e.await(i, do)
+	case plan.Peer:
+		return e.peer(i, do)
 	}
 	return nil, fmt.Errorf("unknown action %T", s.Do)
 }

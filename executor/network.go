@@ -54,6 +54,25 @@ type Network interface {
 	Abandon()
 }
 
+// Place is bytes of a device's memory that other devices may copy.
+type Place interface {
+	// Pull copies bytes, at an offset, of a place on this or another device, to an offset of this
+	// one, and returns when they are there.
+	Pull(to int64, from Place, at, bytes int64) error
+	// Clear makes all of it zeros.
+	Clear() error
+}
+
+// Peer is implemented by networks of workers whose devices reach each other's memory.
+type Peer interface {
+	Network
+	// Exchange is a whole exchange, which is not awaited, and has no Data: of what every worker
+	// has at its from, it makes what it should at its to, by copies from device to device. It
+	// returns when both are the caller's again, also after an error. All workers have it in the
+	// same place among what they send.
+	Exchange(ctx context.Context, x Exchange, from, to Place) error
+}
+
 // Agreer is implemented by networks whose workers can find out, before the first step, that
 // they have not the same exchanges.
 type Agreer interface {

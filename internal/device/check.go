@@ -52,14 +52,15 @@ func (c Copy) Check() error {
 }
 
 // Check reports a call that no device may run: on an engine that has no part in the
-// network, with a region that is not in host memory, or with an operand of another size
-// than what it is copied to.
+// network, with a region that is not in the memory from or to which the engine exchanges, or with
+// an operand of another size than what it is copied to.
 func (c Call) Check() error {
-	if c.Engine != space.Send && c.Engine != space.Await {
+	if c.Engine != space.Send && c.Engine != space.Await && c.Engine != space.Peer {
 		return fmt.Errorf("an engine that %s does not call", c.Engine)
 	}
+	own := min(c.Engine.Reads(), c.Engine.Writes())
 	for i, r := range append([]Region{c.Data}, c.In...) {
-		if err := r.reached(c.Engine, "reach", space.Host); err != nil {
+		if err := r.reached(c.Engine, "reach", own); err != nil {
 			return fmt.Errorf("region %d: %w", i, err)
 		}
 	}

@@ -36,7 +36,7 @@ type Device interface {
 	// [Copy.Check] does, an engine that the device has not, and memories of
 	// another device.
 	Copy(c Copy) (Task, error)
-	// Call makes the task of calling a function about host memory. It refuses what
+	// Call makes the task of calling a function about memory. It refuses what
 	// [Call.Check] does, an engine that the device has not, and memories of another
 	// device.
 	Call(c Call) (Task, error)
@@ -53,6 +53,15 @@ type Device interface {
 	// Close ends the streams and frees the memories. Nothing else of the device
 	// may be used after it.
 	Close() error
+}
+
+// Reacher is a device that can copy from the memory of others of its kind.
+type Reacher interface {
+	// Pull copies bytes of device memory, of this device or of another one, to this device's, and
+	// returns when they are there. Tasks of [Call] call it, on space.Peer.
+	Pull(dst, src Region) error
+	// Clear zeroes bytes of the device's memory, as Pull would copy them.
+	Clear(dst Region) error
 }
 
 // Trier is a device that can show that it computes what its tasks say.
@@ -128,18 +137,19 @@ type Copy struct {
 }
 
 // Call describes the task of handing bytes of host memory to a function, such as one that
-// gives them to a network.
+// gives them to a network; or, on space.Peer, of having a function exchange bytes of the device's
+// memory with other devices.
 type Call struct {
-	Engine space.Engine // of the streams that may run it: space.Send or space.Await
+	Engine space.Engine // of the streams that may run it: space.Send, space.Await or space.Peer
 	Step   int
 	Name   string
 	What   string
 	// In are read; what the first of them has is copied to where Data begins, unless it is
-	// Data.
+	// Data, or the call is on space.Peer: then Do reads In and writes Data.
 	In   []Region
 	Data Region
-	// Do is given the bytes of In and Data, where the device has them: one that runs
-	// nothing does not call it. Once the device has stopped, stop is closed, and Do must
+	// Do is given the bytes of In and Data, where the device has them, and none on space.Peer: one
+	// that runs nothing does not call it. Once the device has stopped, stop is closed, and Do must
 	// return soon.
 	Do func(stop <-chan struct{}, in [][]byte, data []byte) error
 }

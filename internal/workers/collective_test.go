@@ -29,7 +29,7 @@ type grid struct {
 // inGrid makes workers that lie in a mesh.
 func inGrid(t *testing.T, mesh collective.Mesh) *grid {
 	t.Helper()
-	members, leave, err := Together(mesh)
+	members, leave, err := Together(mesh, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

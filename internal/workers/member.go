@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/distrib"
 	"github.com/gomem/gomem/distrib/collective"
 	"github.com/gomem/gomem/distrib/fabric/daemon"
@@ -38,6 +37,9 @@ type Options struct {
 	// Mesh, if it has axes, is how workers lie who exchange along them, by rank: the last
 	// axis varies fastest. It is for workers that do not come and go.
 	Mesh collective.Mesh
+	// Peers is where all workers of the mesh meet, whose devices reach each other's memory; nil:
+	// theirs do not.
+	Peers *Peers
 	// Logging has what becomes of the worker's variables logged: of a scheme that [Scheme.Logs], by
 	// workers that do not come and go.
 	Logging Logging
@@ -312,18 +314,6 @@ func (m *Member) Given() nn.Factoring { return m.scheme.Given() }
 
 // Gathers says whether plans are for a network that is a [gomem.Gatherer].
 func (m *Member) Gathers() bool { return m.scheme.Plan == nil && m.options.Elastic != nil }
-
-// Network carries the exchanges of steps; nil if the scheme has none.
-func (m *Member) Network() gomem.Network {
-	switch {
-	case m.scheme.Plan != nil:
-		return nil
-	case m.Gathers():
-		return &gathering{m.network()}
-	}
-	n := m.network()
-	return &n
-}
 
 // Parallel is a run's part in the workers', for a model's graph.
 func (m *Member) Parallel(g *graph.Graph) (*train.Parallel, error) {

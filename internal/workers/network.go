@@ -25,6 +25,21 @@ func (m *Member) network() network {
 		rows: map[string][]int32{}}
 }
 
+// Network carries the exchanges of steps; nil if the scheme has none.
+func (m *Member) Network() gomem.Network {
+	switch {
+	case m.scheme.Plan != nil:
+		return nil
+	case m.Gathers():
+		return &gathering{m.network()}
+	}
+	n := m.network()
+	if m.options.Peers != nil {
+		return &peerNetwork{n, m.options.Peers}
+	}
+	return &n
+}
+
 // flight is an exchange that was sent and not awaited.
 type flight struct {
 	*line

@@ -10,9 +10,9 @@ import (
 )
 
 // Together are workers of this one process, as many as a mesh has places and by rank, who
-// exchange within steps over a network in memory until they leave: for experiments whose
-// processes have a machine's memory together.
-func Together(m collective.Mesh) (all []*Member, leave func() error, err error) {
+// exchange within steps over a network in memory until they leave, and between devices at peers, if
+// that is not nil: for experiments whose processes have a machine's memory together.
+func Together(m collective.Mesh, peers *Peers) (all []*Member, leave func() error, err error) {
 	net, v := memnet.NewNetwork(m.Size(), memnet.Options{}), distrib.View{Epoch: 1}
 	for i := range m.Size() {
 		v.Nodes = append(v.Nodes, distrib.Node{ID: distrib.NodeID(i)})
@@ -32,7 +32,7 @@ func Together(m collective.Mesh) (all []*Member, leave func() error, err error) 
 		if err != nil {
 			return nil, nil, errors.Join(err, leave())
 		}
-		w, err := Join(v, net.Node(v.Self), s, Options{Mesh: m})
+		w, err := Join(v, net.Node(v.Self), s, Options{Mesh: m, Peers: peers})
 		if err != nil {
 			return nil, nil, errors.Join(err, leave())
 		}

@@ -61,7 +61,7 @@ func Open(o Options) (*Device, error) {
 		d.fault = &device.Fault{}
 	}
 	engines := []space.Engine{space.Compute, space.CopyIn, space.CopyOut, space.HostCompute,
-		space.Send, space.Await}
+		space.Send, space.Await, space.Peer}
 	if o.DiskDir != "" {
 		engines = append(engines, space.Copier(diskSpace, space.Host),
 			space.Copier(space.Host, diskSpace))

@@ -10,6 +10,7 @@ import (
 	"github.com/gomem/gomem/internal/device"
 	"github.com/gomem/gomem/internal/invariants"
 	"github.com/gomem/gomem/internal/kernel"
+	"github.com/gomem/gomem/plan/space"
 )
 
 // task is a launch or a copy with everything resolved.
@@ -131,12 +132,36 @@ func (d *Device) Call(c device.Call) (device.Task, error) {
 		in = append(in, b)
 	}
 	t.copy = func() error {
+		if c.Engine == space.Peer {
+			return c.Do(d.fault.Done(), nil, nil)
+		}
 		if len(in) > 0 && c.In[0] != c.Data {
 			copy(data, in[0])
 		}
 		return c.Do(d.fault.Done(), in, data)
 	}
 	return t, nil
+}
+
+// Pull copies bytes of this or another such device.
+func (d *Device) Pull(dst, src device.Region) error {
+	from, ok := src.Mem.(*memory)
+	if !ok || dst.Bytes != src.Bytes {
+		return fmt.Errorf("cpu device: no copy of %d bytes of %T to %d", src.Bytes, src.Mem,
+			dst.Bytes)
+	}
+	to, _, err := d.Window(dst)
+	if err == nil {
+		copy(to, from.data[src.Off:])
+	}
+	return err
+}
+
+// Clear zeroes bytes.
+func (d *Device) Clear(dst device.Region) error {
+	to, _, err := d.Window(dst)
+	clear(to)
+	return err
 }
 
 // error is err as this task's.
