@@ -88,6 +88,13 @@ func FindGPU(device string) (GPUInfo, error) {
 	return GPUInfo(g), err
 }
 
+// Reach reports whether some devices of this process, as of [Several], reach each other's memory,
+// so that what workers exchange before updates may go from device to device.
+func Reach(devices []string) bool {
+	cpus := slices.Repeat([]string{CPU}, len(devices))
+	return len(devices) > 1 && slices.Equal(devices, cpus)
+}
+
 // Several are the devices of a list: GPUs, as in "cuda:0,1" or "cuda:0,cuda:1", or the processor
 // several times, as in "cpu,cpu", so that there are lists without GPUs. A name of one device is a
 // list of itself. The error says what makes no list.

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gomem/gomem/graph"
@@ -149,11 +150,18 @@ func (l *lowerer) swap(v graph.Value, f *form, c change, name string,
 	_, fold := c.among()
 	how := graph.How{Fold: fold, Along: l.spec.Mesh.Axes[c.m]}
 	parts, root := l.spec.Mesh.Cluster[c.m], max(0, int(f.place[c.m])-1)
+	to := []int(nil)
+	if c.kind == Send {
+		to = slices.Repeat([]int{-1}, parts)
+		to[root] = int(c.at) - 1
+	}
+	if c.peers(l.spec, l.phase(v)) {
+		return c.between(l, v, graph.Exchange{Name: name, How: how, Parts: parts, Root: root,
+			To: to}, x)
+	}
 	op, in := ops.Sent(name, how, parts, root), []graph.Value{x}
 	switch {
 	case c.kind == Send:
-		to := slices.Repeat([]int{-1}, parts)
-		to[root] = int(c.at) - 1
 		op = ops.Permuted(name, how.Along, to)
 	case c.some != nil:
 		ranks := l.ranks(c.some)
@@ -166,6 +174,52 @@ func (l *lowerer) swap(v graph.Value, f *form, c change, name string,
 	x = l.make(name, l.phase(v), ops.Awaited(how, parts), x)
 	l.res.exchanges[len(l.res.exchanges)-1].awaits = x.Node
 	return x
+}
+
+// peers reports whether a change in a phase goes from device to device.
+func (c change) peers(s Spec, in graph.Phase) bool {
+	adds := c.kind == Reduce || c.kind == Scatter
+	return s.Peers && in != graph.Update && c.some == nil && (!adds || s.Mesh.Cluster[c.m] == 2)
+}
+
+// between is what becomes of a piece by an exchange between devices. A sum of two is that of one's
+// own and the other's, in the order of the ranks, which has the bits that any order has.
+func (c change) between(l *lowerer, v graph.Value, x graph.Exchange,
+	own graph.Value) graph.Value {
+	sum := x.How.Fold.Adds()
+	switch c.kind {
+	case Send:
+		x.Root = 0
+	case Reduce:
+		x.How.Fold, x.Root, x.To = graph.Permute, 0, []int{1, 0}
+	case Scatter:
+		x.How.Fold, x.Root = graph.Swap, 0
+	case Move, Join:
+		x.Root = 0
+	}
+	name := x.Name
+	if sum {
+		name += "/peer"
+	}
+	y := l.make(name, l.phase(v), ops.Peered(x), own)
+	if !y.Valid() {
+		return y
+	}
+	l.res.exchanges[len(l.res.exchanges)-1].awaits = y.Node
+	if !sum {
+		return y
+	}
+	terms := []graph.Value{own, y}
+	if c.kind == Scatter {
+		for i := range terms {
+			half := y.Type().Size(0) / 2
+			terms[i] = l.make(fmt.Sprintf("%s/term%d", x.Name, i), l.phase(v),
+				ops.Sliced(0, i*half, (i+1)*half), y)
+		}
+	} else if l.process[c.m] > 0 {
+		slices.Reverse(terms)
+	}
+	return l.make(x.Name, l.phase(v), ops.Added(), terms...)
 }
 
 // use notes who needs the exchanges that a form was made by.

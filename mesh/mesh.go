@@ -261,6 +261,10 @@ func match(pattern, name string) bool {
 type Spec struct {
 	Mesh   Mesh
 	Layout Layout
+	// Peers says that processes have devices that reach each other's memory. What they exchange
+	// before updates goes from device to device then, but for sums of more than two, and where data
+	// says which rows do.
+	Peers bool
 }
 
 // Error is a mesh or a layout that does not go with a graph, as where it divides no axis
@@ -286,7 +290,7 @@ func Parse(mesh, layout string) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Spec{m, l}, nil
+	return &Spec{Mesh: m, Layout: l}, nil
 }
 
 // Check reports a mesh or a layout that cannot be.

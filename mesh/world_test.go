@@ -28,6 +28,7 @@ type process struct {
 	values map[graph.Value]tensor.View
 	list   []*graph.Node // of a step
 	next   int
+	given  bool // the next one has been computed, and is an exchange
 }
 
 // world is the processes of a mesh, and a network: they meet at every exchange.
@@ -215,7 +216,7 @@ func (p *process) prepare(t target) error {
 			roots = append(roots, n.ID)
 		}
 	}
-	p.list, p.next = nil, 0
+	p.list, p.next, p.given = nil, 0, false
 	live := p.graph.Ancestors(roots)
 	for _, last := range []bool{false, true} {
 		for _, n := range p.graph.Nodes() {
@@ -234,7 +235,7 @@ func (p *process) run() error {
 		if err := p.compute(n); err != nil {
 			return fmt.Errorf("%s: %w", n.Name, err)
 		}
-		if _, sends := n.Sends(); sends {
+		if _, p.given = n.Gives(); p.given {
 			return nil
 		}
 	}
@@ -277,7 +278,7 @@ func (w *world) meet() (done bool, err error) {
 		if n == nil {
 			continue
 		}
-		x, _ := n.Sends()
+		x, _ := n.Gives()
 		waiting = append(waiting, fmt.Sprintf("rank %d for %+v of %s", rank, x, n.In[0].Type()))
 		group := w.group(rank, x.How.Along)
 		if group[0] != rank || !w.together(group) {
@@ -292,6 +293,7 @@ func (w *world) meet() (done bool, err error) {
 		}
 		for _, r := range group {
 			w.ranks[r].next++
+			w.ranks[r].given = false
 		}
 	}
 	if !met && waiting != nil {
@@ -302,10 +304,8 @@ func (w *world) meet() (done bool, err error) {
 
 // at is the exchange that a process has come to; nil if it has been, or there is none left.
 func (p *process) at() *graph.Node {
-	if p.next < len(p.list) {
-		if _, sends := p.list[p.next].Sends(); sends {
-			return p.list[p.next]
-		}
+	if p.given {
+		return p.list[p.next]
 	}
 	return nil
 }
@@ -313,13 +313,13 @@ func (p *process) at() *graph.Node {
 // together reports whether all processes of a group have come to the same exchange.
 func (w *world) together(group []int) bool {
 	first := w.ranks[group[0]].at()
-	x, _ := first.Sends()
+	x, _ := first.Gives()
 	for _, rank := range group {
 		n := w.ranks[rank].at()
 		if n == nil {
 			return false
 		}
-		y, _ := n.Sends()
+		y, _ := n.Gives()
 		if !reflect.DeepEqual(x, y) || !n.In[0].Type().Equal(first.In[0].Type()) {
 			return false
 		}

@@ -106,7 +106,7 @@ func (c *thesisCmd) Run(ctx context.Context, e *env) error {
 
 // together joins the processes of a mesh in this one.
 func together(m mesh.Mesh) (networks []gomem.Network, leave func() error, err error) {
-	all, leave, err := workers.Together(collective.Mesh{Shape: m.Cluster, Names: m.Axes})
+	all, leave, err := workers.Together(collective.Mesh{Shape: m.Cluster, Names: m.Axes}, nil)
 	for _, w := range all {
 		networks = append(networks, w.Network())
 	}

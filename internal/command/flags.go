@@ -204,6 +204,7 @@ type planFlags struct {
 	// place among them. Without, it must be for one, unless it is only planned.
 	size, rank int
 	plans      bool
+	reach      bool // the devices are of one process, and reach each other's memory
 }
 
 // given are the flags that are there, by name.
@@ -272,7 +273,7 @@ func (f planFlags) mesh() (*mesh.Spec, error) {
 	if err != nil {
 		return nil, usagef("--layout: %w", err)
 	}
-	s := &mesh.Spec{Mesh: m, Layout: l}
+	s := &mesh.Spec{Mesh: m, Layout: l, Peers: f.reach && m.Processes() > 1}
 	if err := s.Check(); err != nil {
 		return nil, usagef("--mesh: %w", err)
 	}

@@ -20,7 +20,8 @@ import (
 // fleet are several devices of this process, each of which has a worker of its own. nil is one
 // device.
 type fleet struct {
-	devices []string // by rank
+	devices []string       // by rank
+	peers   *workers.Peers // nil: the devices do not reach each other's memory
 	has     []devicePeak
 	ended   []chan struct{} // by rank: closed when its run has
 }
@@ -35,6 +36,9 @@ type devicePeak struct {
 // newFleet is that of some devices.
 func newFleet(devices []string) *fleet {
 	f := &fleet{devices: devices, has: make([]devicePeak, len(devices))}
+	if gomem.Reach(devices) {
+		f.peers = workers.NewPeers()
+	}
 	for range devices {
 		f.ended = append(f.ended, make(chan struct{}))
 	}

@@ -138,6 +138,7 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	c.reach = gomem.Reach(devices)
 	scheme, err := c.workers(e, devices)
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ func (c *trainCmd) abreast(ctx context.Context, e *env, devices []string) error 
 	}
 	own := *c
 	own.Device, own.size, own.fleet = devices[0], len(devices), newFleet(devices)
+	own.reach = own.fleet.peers != nil
 	if own.Threads == 0 {
 		own.Threads = threads(max(1, runtime.GOMAXPROCS(0)/len(devices)))
 	}
@@ -92,6 +93,9 @@ func (c *trainCmd) together(ctx context.Context, e *env, w World, meet joins) (e
 	if spec != nil {
 		o.Mesh = collective.Mesh{Shape: spec.Mesh.Cluster, Names: spec.Mesh.Axes}
 		o.Timeout = waitForOthers
+		if c.fleet != nil {
+			o.Peers = c.fleet.peers
+		}
 	}
 	err = c.worker.join(func() (*workers.Member, error) { return joined(job, scheme, o) })
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // inMemory joins the processes of a mesh.
 func inMemory(m mesh.Mesh) (networks []gomem.Network, leave func() error, err error) {
-	all, leave, err := workers.Together(collective.Mesh{Names: m.Axes, Shape: m.Cluster})
+	all, leave, err := workers.Together(collective.Mesh{Names: m.Axes, Shape: m.Cluster}, nil)
 	for _, w := range all {
 		networks = append(networks, w.Network())
 	}

@@ -85,7 +85,7 @@ func learnt(m *nn.Model, o gomem.Options, n int) ([]float32, []gomem.Tensor, err
 	return stepOnGPU(s, m, n)
 }
 
-// stepOnGPU runs a session of a model, and closes it.
+// stepOnGPU runs a session of a model, and closes it. Variables that are divided are not among all.
 func stepOnGPU(s *gomem.Session, m *nn.Model, n int) (losses []float32, all []gomem.Tensor,
 	err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
@@ -111,7 +111,9 @@ func stepOnGPU(s *gomem.Session, m *nn.Model, n int) (losses []float32, all []go
 	}
 	for _, v := range s.Variables() {
 		x, err := s.Get(v)
-		if err != nil {
+		if errors.Is(err, gomem.ErrApart) {
+			continue
+		} else if err != nil {
 			return nil, nil, err
 		}
 		all = append(all, x)

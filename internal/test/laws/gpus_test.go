@@ -52,8 +52,12 @@ func halves(t *testing.T) *mesh.Spec {
 // exchange in this process. Those after a failed one end, too: the error is of all.
 func abreast(spec *mesh.Spec, do func(rank int, o gomem.Options) error,
 	options ...gomem.Options) error {
+	var peers *workers.Peers
+	if spec.Peers {
+		peers = workers.NewPeers()
+	}
 	team, leave, err := workers.Together(collective.Mesh{Shape: spec.Mesh.Cluster,
-		Names: spec.Mesh.Axes})
+		Names: spec.Mesh.Axes}, peers)
 	if err != nil {
 		return err
 	}
