@@ -32,11 +32,10 @@ func (m *Member) Network() gomem.Network {
 		return nil
 	case m.Gathers():
 		return &gathering{m.network()}
+	case m.options.Peers != nil:
+		return &peerNetwork{m.network(), m.options.Peers}
 	}
 	n := m.network()
-	if m.options.Peers != nil {
-		return &peerNetwork{n, m.options.Peers}
-	}
 	return &n
 }
 
