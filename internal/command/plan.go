@@ -133,12 +133,11 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	c.plans = true
 	devices, err := several(c.Device)
 	if err != nil {
 		return err
 	}
-	c.reach = gomem.Reach(devices)
+	c.plans, c.reach = true, gomem.Reach(devices)
 	scheme, err := c.workers(e, devices)
 	if err != nil {
 		return err
