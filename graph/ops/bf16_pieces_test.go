@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -19,39 +20,80 @@ func TestInBF16Pieces(t *testing.T) {
 		if err != nil {
 			r.Skip()
 		}
-		half, o := plain, inBF16{plain.Op, 1}
-		half.In = nil
-		for _, ty := range plain.In {
-			if ty.Rank() > 1 {
-				ty.DType = graph.BF16
-			}
-			half.In = append(half.In, ty)
-		}
-		half.Op = o
-		made, err := o.Infer(half.In)
-		if err != nil {
-			r.Fatal(err)
-		}
-		if len(o.pieces(half.In, made)) > 1 {
+		if checkPieces(t, r, plain, out) {
 			pieces[kind(plain.Op)] = true
-		}
-		narrow, wide := halved(plain, half, 1)
-		got := half.compute(t, narrow, nil)
-		if !same(narrowed(plain.compute(t, wide, nil), got), got) {
-			r.Fatalf("%+v of %v: other bits than those of f32 rounded", plain.Op, half.In)
-		}
-		all := plain.Op.Cost(plain.In, out).Scratch
-		for i, ty := range append(append([]graph.Type{}, half.In...), made...) {
-			if ty.DType == graph.BF16 {
-				all += padded(append(append([]graph.Type{}, plain.In...), out...)[i].Bytes())
-			}
-		}
-		if n := o.Cost(half.In, made).Scratch; n > all+1024 {
-			r.Fatalf("%+v of %v: %d bytes of scratch, converted %d", plain.Op, half.In, n, all)
 		}
 	})
 	if len(pieces) < 5 || !pieces["embeddingGrad"] {
 		t.Errorf("pieces of %v", pieces)
+	}
+}
+
+// checkPieces computes an operation in bfloat16 and in f32, and says whether it has pieces.
+func checkPieces(t testing.TB, r rapid.TB, plain Sample, out []graph.Type) bool {
+	r.Helper()
+	half, o := plain, inBF16{plain.Op, 1}
+	half.In = nil
+	for _, ty := range plain.In {
+		if ty.Rank() > 1 {
+			ty.DType = graph.BF16
+		}
+		half.In = append(half.In, ty)
+	}
+	half.Op = o
+	made, err := o.Infer(half.In)
+	if err != nil {
+		r.Fatal(err)
+	}
+	narrow, wide := halved(plain, half, 1)
+	got := half.compute(t, narrow, nil)
+	if !same(narrowed(plain.compute(t, wide, nil), got), got) {
+		r.Fatalf("%+v of %v: other bits than those of f32 rounded", plain.Op, half.In)
+	}
+	all := plain.Op.Cost(plain.In, out).Scratch
+	for i, ty := range append(append([]graph.Type{}, half.In...), made...) {
+		if ty.DType == graph.BF16 {
+			all += padded(append(append([]graph.Type{}, plain.In...), out...)[i].Bytes())
+		}
+	}
+	if n := o.Cost(half.In, made).Scratch; n > all+1024 {
+		r.Fatalf("%+v of %v: %d bytes of scratch, converted %d", plain.Op, half.In, n, all)
+	}
+	return len(o.pieces(half.In, made)) > 1
+}
+
+// TestAttentionPieces: groups of heads are computed one after the other, and with a part of the
+// scratch.
+func TestAttentionPieces(t *testing.T) {
+	for i := range 16 {
+		on := func(bit int) bool { return i>>bit&1 == 1 }
+		op := attention{Scale: 0.125, Causal: on(0), HeadsFirst: on(1)}
+		const groups, places, size = 5, 300, 64
+		rows := func(heads int) graph.Type {
+			if op.HeadsFirst {
+				return tensor.Of(graph.F32, 1, heads, places, size)
+			}
+			return tensor.Of(graph.F32, 1, places, heads, size)
+		}
+		in := []graph.Type{rows(groups * (1 + flag(on(2)))), rows(groups), rows(groups)}
+		if on(3) {
+			op.Rate = 0.25
+			in = append(in, tensor.Of(graph.I32, 2))
+		}
+		out, err := op.Infer(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gradient := Sample{Op: attentionGrad{op}, In: slices.Concat(in[:3],
+			[]graph.Type{out[1], out[0], out[1]}, in[3:])}
+		dout, err := gradient.Op.Infer(gradient.In)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !checkPieces(t, t, Sample{Op: op, In: in}, out) ||
+			!checkPieces(t, t, gradient, dout) {
+			t.Errorf("%+v has no pieces", op)
+		}
 	}
 }
 

@@ -95,12 +95,13 @@ func (o attention) cut(in, out []graph.Type) (graph.Cut, bool) {
 	return cutRows(in, out, 1, whole...)
 }
 
-// from is the attention of a part that begins at an element of the batch.
-func (o attention) from(in []graph.Type, lo int) attention {
+// from is the attention of a part that begins at an element of the batch, a head or a query, which
+// are axes 0 to 2.
+func (o attention) from(in []graph.Type, axis, lo int) attention {
 	for i, n := range o.whole(o.sizes(in[0], in[1], in[2])) {
 		o.Piece.Whole[i] = int32(n)
 	}
-	o.Piece.At[0] += int32(lo)
+	o.Piece.At[axis] += int32(lo)
 	return o
 }
 
@@ -108,14 +109,14 @@ func (o attention) from(in []graph.Type, lo int) attention {
 func (o attention) Cut(in, out []graph.Type) (graph.Cut, bool) { return o.cut(in, out) }
 
 // Part knows where it is in the whole.
-func (o attention) Part(in, _ []graph.Type, lo, _ int) graph.Op { return o.from(in, lo) }
+func (o attention) Part(in, _ []graph.Type, lo, _ int) graph.Op { return o.from(in, 0, lo) }
 
 // Cut is between elements of the batch.
 func (o attentionGrad) Cut(in, out []graph.Type) (graph.Cut, bool) { return o.Of.cut(in, out) }
 
 // Part knows where it is in the whole.
 func (o attentionGrad) Part(in, _ []graph.Type, lo, _ int) graph.Op {
-	return attentionGrad{o.Of.from(in, lo)}
+	return attentionGrad{o.Of.from(in, 0, lo)}
 }
 
 // Split is along the batch, if its elements have masks of their own.
