@@ -22,9 +22,12 @@
 //
 // With a single row of x, or a few, codes go from registers to sums, and a product reads the packed
 // rows and nothing else. Sums of eight blocks are eight vectors, which are added across: for eight
-// at once that takes less than to convert and scale each. From 8 rows of x on, the codes of as many
-// rows as a vector has lanes are unpacked once, and transposed, so that a vector has two elements
-// of each; its products with pairs of 8 rows of x stay in registers for a block.
+// at once that takes less than to convert and scale each. Of Q4_K bytes are multiplied, as they are
+// but for a mask, by the two bytes of each integer of x, and elements of four blocks side by side,
+// so that four vectors are left to add. Codes of Q4_K and Q6_K are unpacked once for four rows of
+// x. From 8 rows of x on, the codes of as many rows as a vector has lanes are unpacked once, and
+// transposed, so that a vector has two elements of each; its products with pairs of 8 rows of x
+// stay in registers for a block.
 //
 // # Products of the others
 //

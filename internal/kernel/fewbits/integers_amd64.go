@@ -31,12 +31,30 @@ func (s integers) roundBlocks(args *groupArgs) {
 	}
 }
 
+// bytes calls the kernel that makes groups in bytes of rounded ones.
+func (s integers) bytes(args *groupArgs) {
+	if s == summed {
+		avx512Bytes(args)
+	} else {
+		avx2Bytes(args)
+	}
+}
+
 // products calls the kernel that adds to sums the products of a rounded row and packed rows.
 func (s integers) products(f quant.Format, args *groupArgs) {
 	if s == summed {
 		avx512Products(f, args)
 	} else {
 		avx2Products(f, args)
+	}
+}
+
+// fours calls the kernel that does so for 4 rounded rows.
+func (s integers) fours(f quant.Format, args *groupArgs) {
+	if s == summed {
+		avx512Fours(f, args)
+	} else {
+		avx2Fours(f, args)
 	}
 }
 

@@ -14,7 +14,9 @@ func (isa) multiply(quant.Format, *blockArgs)     { panic("fewbits: no kernels")
 func availableIntegers() []integers { return []integers{plain} }
 
 func (integers) roundBlocks(*groupArgs)            { panic("fewbits: no kernels") }
+func (integers) bytes(*groupArgs)                  { panic("fewbits: no kernels") }
 func (integers) products(quant.Format, *groupArgs) { panic("fewbits: no kernels") }
+func (integers) fours(quant.Format, *groupArgs)    { panic("fewbits: no kernels") }
 func (integers) group(quant.Format, *groupArgs)    { panic("fewbits: no kernels") }
 func (integers) transpose(*groupArgs)              { panic("fewbits: no kernels") }
 func (integers) tile(*groupArgs)                   { panic("fewbits: no kernels") }

@@ -91,6 +91,24 @@ func avx512Products(f quant.Format, args *groupArgs) {
 }
 
 //go:noescape
+func avx512Q4KFours(args *groupArgs)
+
+//go:noescape
+func avx512Q6KFours(args *groupArgs)
+
+// avx512Fours calls the kernel of a format.
+func avx512Fours(f quant.Format, args *groupArgs) {
+	switch f {
+	case quant.Q4_K:
+		avx512Q4KFours(args)
+	case quant.Q6_K:
+		avx512Q6KFours(args)
+	default:
+		panic("fewbits: no kernel of " + f.String())
+	}
+}
+
+//go:noescape
 func avx512Q80Group(args *groupArgs)
 
 //go:noescape
@@ -120,6 +138,9 @@ func avx512Group(f quant.Format, args *groupArgs) {
 
 //go:noescape
 func avx512Round(args *groupArgs)
+
+//go:noescape
+func avx512Bytes(args *groupArgs)
 
 //go:noescape
 func avx512Transpose(args *groupArgs)
@@ -215,6 +236,24 @@ func avx2Products(f quant.Format, args *groupArgs) {
 }
 
 //go:noescape
+func avx2Q4KFours(args *groupArgs)
+
+//go:noescape
+func avx2Q6KFours(args *groupArgs)
+
+// avx2Fours calls the kernel of a format.
+func avx2Fours(f quant.Format, args *groupArgs) {
+	switch f {
+	case quant.Q4_K:
+		avx2Q4KFours(args)
+	case quant.Q6_K:
+		avx2Q6KFours(args)
+	default:
+		panic("fewbits: no kernel of " + f.String())
+	}
+}
+
+//go:noescape
 func avx2Q80Group(args *groupArgs)
 
 //go:noescape
@@ -244,6 +283,9 @@ func avx2Group(f quant.Format, args *groupArgs) {
 
 //go:noescape
 func avx2Round(args *groupArgs)
+
+//go:noescape
+func avx2Bytes(args *groupArgs)
 
 //go:noescape
 func avx2Transpose(args *groupArgs)

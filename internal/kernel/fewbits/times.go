@@ -2,6 +2,7 @@ package fewbits
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -49,7 +50,7 @@ func (r *Rows) times(s integers, out []float32, stride int, x []byte, count, fir
 	case s == plain:
 		p.plainly()
 	case count < tileRows:
-		p.oneByOne()
+		p.few()
 	default:
 		p.tiled()
 	}
@@ -131,48 +132,94 @@ type groupArgs struct {
 	x, src, dst, scales  unsafe.Pointer
 	groups, rows, stride int
 
+	xs    [four]unsafe.Pointer // of few, in place of x
+	space unsafe.Pointer       // a products4
+
 	// Assembly keeps steps of Q6_K here.
 	//lint:ignore U1000 only assembly uses it
 	words [16]uint32
 }
 
-// rowsAtOnce are the rows of which sums are kept at a time.
-const rowsAtOnce = 32
+const (
+	rowsAtOnce = 32 // packed rows of which sums are kept at a time
+	four       = 4  // rows of x for which codes are unpacked once, if that takes long
+)
 
-// oneByOne computes products of a row of x after the other, of which codes are unpacked in
-// registers.
-func (p *product) oneByOne() {
-	var all [rowsAtOnce]sums
-	most := max(1, min(rowsAtOnce, span/p.Elements))
+// products4 are those of a group's blocks, each 8 integers to be added up, with 4 rows of x.
+type products4 [four][8][8]int32
+
+// few computes products of one or a few rows of x, for which codes are unpacked in registers.
+func (p *product) few() {
+	w := workspaces.Get().(*workspace)
+	if p.Format == quant.Q4_K {
+		p.inBytes(w)
+	}
+	shared := p.Format == quant.Q4_K || p.Format == quant.Q6_K
+	most := max(1, min(rowsAtOnce, span/min(four, p.count)/p.Elements))
 	for j := 0; j < p.n; j += most {
 		rows := min(most, p.n-j)
-		for i := range p.count {
-			clear(all[:rows])
-			p.rows(all[:rows], p.x[i*p.groups:][:p.groups], j)
+		for i, n := 0, 0; i < p.count; i += n {
+			wide := four
+			n = min(four, p.count-i)
+			if n == 1 || !shared {
+				n, wide = 1, 1
+			}
+			to := w.few[:wide*rows]
+			clear(to)
+			p.rows(w, to, i, wide, j)
 			for k := range rows {
-				p.out[i*p.stride+j+k] = all[k].total()
+				for r := range n {
+					p.out[(i+r)*p.stride+j+k] = to[k*wide+r].total()
+				}
 			}
 		}
 	}
+	workspaces.Put(w)
 }
 
-// rows adds the products of a row of x with packed rows from one on.
-func (p *product) rows(to []sums, x []rounded, j int) {
+// inBytes makes rows of x what kernels of Q4_K read: each integer as two of 8 bits, elements of
+// several blocks side by side.
+func (p *product) inBytes(w *workspace) {
+	n := p.count * p.groups
+	w.x = slices.Grow(w.x[:0], n)[:n]
+	args := groupArgs{src: unsafe.Pointer(&p.x[0]), dst: unsafe.Pointer(&w.x[0]), groups: n}
+	p.set.bytes(&args)
+	p.x = w.x
+}
+
+// rows adds the products of rows of x from i on, one or four, the last for those that there are
+// not, with packed rows from j on.
+func (p *product) rows(w *workspace, to []sums, i, wide, j int) {
 	whole := p.Elements / quant.GroupSize
 	if whole > 0 {
-		args := groupArgs{x: unsafe.Pointer(&x[0]), src: unsafe.Pointer(&p.row(j)[0]),
-			dst: unsafe.Pointer(&to[0]), groups: whole, rows: len(to), stride: p.size}
-		p.set.products(p.Format, &args)
+		p.adds(w, to, i, wide, 0, groupArgs{src: unsafe.Pointer(&p.row(j)[0]), groups: whole,
+			rows: len(to) / wide, stride: p.size})
 	}
 	if whole == p.groups {
 		return
 	}
-	for k := range to {
+	for k := 0; k < len(to); k += wide {
 		var blocks lastGroup
-		copy(blocks[:], p.group(j+k, whole))
-		args := groupArgs{x: unsafe.Pointer(&x[whole]), src: unsafe.Pointer(&blocks), groups: 1,
-			rows: 1, dst: unsafe.Pointer(&to[k])}
+		copy(blocks[:], p.group(j+k/wide, whole))
+		p.adds(w, to[k:], i, wide, whole,
+			groupArgs{src: unsafe.Pointer(&blocks), groups: 1, rows: 1})
+	}
+}
+
+// adds calls a kernel for groups from one on.
+func (p *product) adds(w *workspace, to []sums, i, wide, group int, args groupArgs) {
+	args.dst = unsafe.Pointer(&to[0])
+	at := func(i int) unsafe.Pointer {
+		return unsafe.Pointer(&p.x[min(i, p.count-1)*p.groups+group])
+	}
+	args.space = unsafe.Pointer(&w.space)
+	for r := range args.xs[:wide] {
+		args.xs[r] = at(i + r)
+	}
+	if wide == 1 {
 		p.set.products(p.Format, &args)
+	} else {
+		p.set.fours(p.Format, &args)
 	}
 }
 
@@ -187,8 +234,13 @@ const (
 	mostLanes   = 16  // rows of a panel
 )
 
-// workspace is what tiles are computed in: groups of rows, a panel of them, and sums.
+// workspace is what products are computed in: those of few rows; tiles, groups of rows, a panel of
+// them, and sums.
 type workspace struct {
+	x     []rounded
+	few   [four * rowsAtOnce]sums
+	space products4
+
 	rows  [mostLanes]quant.Group
 	panel [panelGroups][mostLanes]quant.Group
 	sums  [passRows / tileRows][8][tileRows * mostLanes]float32

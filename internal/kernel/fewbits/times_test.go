@@ -130,7 +130,7 @@ func TestTimes(t *testing.T) {
 				r.Data[i] = byte(draw.Uint32())
 			}
 		}
-		count := []int{1, 2, 7, 8, 9, 17}[draw.IntN(6)]
+		count := []int{1, 2, 3, 5, 7, 8, 9, 17}[draw.IntN(8)]
 		x := normal(draw, count*elements)
 		switch c % 5 {
 		case 0, 1:

@@ -18,16 +18,24 @@ const (
 // and 11, of the group at the base.
 type whole struct {
 	form
-	floors bool
-	codes  func(w multiplier, emit func(block, half, reg int))
-	scales func(w multiplier)
+	floors   bool
+	bytewise bool // few rounded rows are multiplied in bytes
+	shared   bool // codes are unpacked once for four of them: that takes long
+	codes    func(w multiplier, emit func(block, half, reg int))
+	scales   func(w multiplier)
 }
 
 var integers = []whole{
-	{formats[0], false, multiplier.q8Codes, multiplier.q8Scales},
-	{formats[1], false, multiplier.q4Codes, multiplier.q4Scales},
-	{formats[2], true, multiplier.q4kCodes, multiplier.q4kScales},
-	{formats[3], false, multiplier.q6kCodes, multiplier.q6kScales},
+	{form: formats[0], codes: multiplier.q8Codes, scales: multiplier.q8Scales},
+	{form: formats[1], codes: multiplier.q4Codes, scales: multiplier.q4Scales},
+	{form: formats[2], floors: true, bytewise: true, shared: true, codes: multiplier.q4kCodes,
+		scales: multiplier.q4kScales},
+	{form: formats[3], shared: true, codes: multiplier.q6kCodes, scales: multiplier.q6kScales},
+}
+
+// sharing says whether a format has its codes unpacked once for several rows.
+func (f form) sharing() bool {
+	return slices.ContainsFunc(integers, func(w whole) bool { return w.name == f.name && w.shared })
 }
 
 // integral says whether a format is among those.
@@ -41,10 +49,20 @@ type multiplier struct{ *writer }
 // all writes them.
 func (w multiplier) all() {
 	for _, f := range integers {
-		w.products(f)
+		switch {
+		case f.bytewise:
+			w.byBytes(w.productsName(f.form), f, 1)
+			w.byBytes(w.foursName(f.form), f, len(xs))
+		case f.shared:
+			w.fours(f)
+			fallthrough
+		default:
+			w.products(f)
+		}
 		w.groups(f)
 	}
 	w.round()
+	w.inBytes()
 	w.transpose()
 	w.tile()
 	w.add()
@@ -143,24 +161,15 @@ func (w multiplier) products(f whole) {
 	w.op("MOVQ groupArgs_src(DI), BX")
 	w.label("row")
 	w.op("MOVQ BX, SI")
-	w.op("MOVQ groupArgs_x(DI), R8")
+	w.op("MOVQ groupArgs_xs(DI), R8")
 	w.op("MOVQ groupArgs_groups(DI), CX")
 	w.op("VMOVUPS (R10), Y15")
 	w.label("group")
 	w.base = "SI"
-	w.fetch(form{bytes: f.bytesOf()})
+	w.near(f)
 	f.codes(w, w.multiplied)
-	w.op("VPERM2I128 $0x20, Y9, Y8, Y0")
-	w.op("VPERM2I128 $0x31, Y9, Y8, Y1")
-	w.op("VPADDD Y0, Y1, Y0")
-	w.op("VCVTDQ2PS Y0, Y14")
 	f.scales(w)
-	w.op("VMULPS Y10, Y14, Y14")
-	if f.floors {
-		w.op("VMULPS %d(R8), Y11, Y11", othersAt)
-		w.op("VSUBPS Y11, Y14, Y14")
-	}
-	w.op("VMULPS %d(R8), Y14, Y14", scalesAt)
+	w.scaled(f, fmt.Sprintf("%d(R8)", scalesAt), fmt.Sprintf("%d(R8)", othersAt))
 	w.op("VADDPS Y14, Y15, Y15")
 	w.op("ADDQ $%d, R8", groupBytes)
 	w.op("ADDQ $%d, SI", f.bytesOf())
@@ -178,7 +187,7 @@ func (w multiplier) products(f whole) {
 // complete to each other: two blocks, then four, of which there are twice, in registers 8 and 9.
 func (w multiplier) multiplied(block, half, reg int) {
 	to := 4 + block%2
-	w.dot(32*(2*block+half), reg, to, half == 0)
+	w.dot(fmt.Sprintf("%d(R8)", 32*(2*block+half)), reg, to, half == 0)
 	if half == 0 || block%2 == 0 {
 		return
 	}
@@ -187,24 +196,54 @@ func (w multiplier) multiplied(block, half, reg int) {
 	w.op("VPUNPCKHDQ Y5, Y4, Y4")
 	w.op("VPADDD Y12, Y4, Y%d", two)
 	if two == 7 {
-		w.op("VPUNPCKLQDQ Y7, Y6, Y12")
-		w.op("VPUNPCKHQDQ Y7, Y6, Y6")
-		w.op("VPADDD Y12, Y6, Y%d", 8+block/4)
+		w.fourBlocks(8 + block/4)
 	}
 }
 
-// dot adds products of pairs of codes in a register, and of those of x at an offset, to 8 sums.
-func (w multiplier) dot(at, reg, to int, first bool) {
+// fourBlocks has products of four blocks, twice, of those of each two in registers 6 and 7.
+func (w multiplier) fourBlocks(to int) {
+	w.op("VPUNPCKLQDQ Y7, Y6, Y12")
+	w.op("VPUNPCKHQDQ Y7, Y6, Y6")
+	w.op("VPADDD Y12, Y6, Y%d", to)
+}
+
+// scaled has what is added to sums, in register 14, of a group's products in registers 8 and 9, and
+// of scales and sums of a rounded row.
+func (w multiplier) scaled(f whole, scales, sums string) {
+	w.op("VPERM2I128 $0x20, Y9, Y8, Y0")
+	w.op("VPERM2I128 $0x31, Y9, Y8, Y1")
+	w.op("VPADDD Y0, Y1, Y0")
+	w.op("VCVTDQ2PS Y0, Y14")
+	if f.bytewise && w.wide {
+		w.op("VMULPS lowered<>(SB), Y14, Y14")
+	}
+	w.op("VMULPS Y10, Y14, Y14")
+	if f.floors {
+		w.op("VMULPS %s, Y11, Y12", sums)
+		w.op("VSUBPS Y12, Y14, Y14")
+	}
+	w.op("VMULPS %s, Y14, Y14", scales)
+}
+
+// near has a group fetched that is read later, to the L1 cache.
+func (w multiplier) near(f whole) {
+	for at := 0; at < f.bytesOf(); at += 64 {
+		w.op("PREFETCHT0 %d(%s)", ahead+at, w.base)
+	}
+}
+
+// dot adds products of pairs of codes in a register, and of those of x, to 8 sums.
+func (w multiplier) dot(x string, reg, to int, first bool) {
 	switch {
 	case w.wide:
 		if first {
 			w.op("VPXOR X%d, X%[1]d, X%[1]d", to)
 		}
-		w.op("VPDPWSSD %d(R8), Y%d, Y%d", at, reg, to)
+		w.op("VPDPWSSD %s, Y%d, Y%d", x, reg, to)
 	case first:
-		w.op("VPMADDWD %d(R8), Y%d, Y%d", at, reg, to)
+		w.op("VPMADDWD %s, Y%d, Y%d", x, reg, to)
 	default:
-		w.op("VPMADDWD %d(R8), Y%d, Y13", at, reg)
+		w.op("VPMADDWD %s, Y%d, Y13", x, reg)
 		w.op("VPADDD Y13, Y%d, Y%[1]d", to)
 	}
 }
@@ -295,12 +334,12 @@ func (w multiplier) across(op string) {
 	w.op("%s X5, X4, X4", op)
 }
 
-// indexed is an operand so many times AX from a register, and bytes more.
-func indexed(base string, at, times int) string {
+// indexed is an operand so many times a register from another one, and bytes more.
+func indexed(base string, at int, index string, times int) string {
 	if times == 0 {
 		return fmt.Sprintf("%d(%s)", at, base)
 	}
-	return fmt.Sprintf("%d(%s)(AX*%d)", at, base, times)
+	return fmt.Sprintf("%d(%s)(%s*%d)", at, base, index, times)
 }
 
 func (s isa) productsName(f form) string { return s.unpackName(f) + "Products" }

@@ -109,7 +109,7 @@ var (
 // rowAt is an operand of a rounded row.
 func rowAt(of []string, row, at int) string {
 	base, times := []int{0, 0, 0, 1, 0, 1, 2, 1}[row], []int{0, 1, 2, 0, 4, 2, 0, 4}[row]
-	return indexed(of[base], at, times)
+	return indexed(of[base], at, "AX", times)
 }
 
 // words is the end of an instruction's name that moves integers.

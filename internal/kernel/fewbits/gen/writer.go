@@ -206,6 +206,7 @@ func stubs(sets ...isa) string {
 		ofBlocks := without(func(f form) bool { return f.words })
 		ofFloats := without(form.integral)
 		ofIntegers := without(func(f form) bool { return !f.integral() })
+		ofShared := without(func(f form) bool { return !f.sharing() })
 		for _, k := range []struct {
 			what, args string
 			of         []form
@@ -213,13 +214,14 @@ func stubs(sets ...isa) string {
 		}{{"Unpack", "blockArgs", ofBlocks, s.unpackName},
 			{"Dots", "blockArgs", ofFloats, s.dotsName},
 			{"Products", "groupArgs", ofIntegers, s.productsName},
+			{"Fours", "groupArgs", ofShared, s.foursName},
 			{"Group", "groupArgs", ofIntegers, s.groupsName}} {
 			for _, f := range k.of {
 				fmt.Fprintf(&b, "\n//go:noescape\nfunc %s(args *%s)\n", k.name(f), k.args)
 			}
 			s.dispatch(&b, k.what, k.args, k.of, k.name)
 		}
-		for _, name := range []string{"Round", "Transpose", "Tile", "Add"} {
+		for _, name := range []string{"Round", "Bytes", "Transpose", "Tile", "Add"} {
 			fmt.Fprintf(&b, "\n//go:noescape\nfunc %s%s(args *groupArgs)\n", s.name, name)
 		}
 	}
