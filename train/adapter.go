@@ -27,51 +27,71 @@ const (
 	adapterPrefix  = "base_model.model." // before the public names of its tensors
 )
 
-// merged reads parameters with their adapters added: W + Scale·B·A, rounded once.
-func merged(c models.GPTConfig, get func(v graph.Value) (gomem.Tensor, error),
-	all map[string]graph.Value) func(v graph.Value) (gomem.Tensor, error) {
-	return func(v graph.Value) (gomem.Tensor, error) {
-		w, err := get(v)
+// merged are the windows of parameters with their adapters added: W + Scale·B·A, rounded once.
+func merged(c models.GPTConfig, x *Values,
+	all map[string]graph.Value) func(v graph.Value) (windows, error) {
+	return func(v graph.Value) (windows, error) {
+		w, err := x.windows(v)
 		scope, isWeight := strings.CutSuffix(v.Node.Name, "/weight")
 		nameA, nameB := nn.AdapterOf(scope)
 		if err != nil || !isWeight || !all[nameA].Valid() {
 			return w, err
 		}
-		a, err := get(all[nameA])
-		if err != nil {
-			return w, err
+		m := &summed{windows: w, scale: c.Training.Adapters.Scale(),
+			rows: c.Blocks == models.LlamaBlocks}
+		if m.a, err = x.Get(all[nameA]); err == nil {
+			m.b, err = x.Get(all[nameB])
 		}
-		b, err := get(all[nameB])
 		if err != nil {
-			return w, err
+			return nil, errors.Join(err, w.end())
 		}
-		out := tensor.New(v.Type())
-		copy(out.Data, w.Data)
-		addProduct(out, a, b, c.Training.Adapters.Scale(), c.Blocks == models.LlamaBlocks)
-		return out, nil
+		return m, nil
 	}
 }
 
-// addProduct adds scale·B·A, f32[out in], to a matrix, which has a row for each output or for each
-// input.
-func addProduct(w, a, b tensor.View, scale float32, rows bool) {
-	rank, in, out := a.Type.Size(0), a.Type.Size(1), b.Type.Size(0)
-	x, y, to := a.F32(), b.F32(), w.F32()
-	sums := make([]float64, in)
-	for o := range out {
+// summed are the windows of a matrix to which scale·B·A, f32[out in], is added. The matrix has a
+// row for each output or for each input.
+type summed struct {
+	windows
+	a, b  tensor.View
+	scale float32
+	rows  bool
+}
+
+func (m *summed) read(w window, x tensor.View) error {
+	if err := m.windows.read(w, x); err != nil {
+		return err
+	}
+	outs, ins := span{w.col, w.cols}, span{w.row, w.rows}
+	if m.rows {
+		outs, ins = span{w.row, w.rows}, span{w.col, w.cols}
+	}
+	m.add(outs, ins, x.F32())
+	return nil
+}
+
+// span is n numbers from one on.
+type span struct{ from, n int }
+
+// add adds the product's elements of some outputs and inputs.
+func (m *summed) add(outs, ins span, to []float32) {
+	rank, in := m.a.Type.Size(0), m.a.Type.Size(1)
+	x, y := m.a.F32(), m.b.F32()
+	sums := make([]float64, ins.n)
+	for o := range outs.n {
 		clear(sums)
 		for r := range rank {
-			factor := float64(y[o*rank+r])
-			for i, v := range x[r*in : (r+1)*in] {
+			factor := float64(y[(outs.from+o)*rank+r])
+			for i, v := range x[r*in+ins.from:][:ins.n] {
 				sums[i] += float64(factor * float64(v))
 			}
 		}
 		for i, sum := range sums {
-			at := i*out + o
-			if rows {
-				at = o*in + i
+			at := i*outs.n + o
+			if m.rows {
+				at = o*ins.n + i
 			}
-			to[at] = float32(float64(to[at]) + float64(float64(scale)*sum))
+			to[at] = float32(float64(to[at]) + float64(float64(m.scale)*sum))
 		}
 	}
 }

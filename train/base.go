@@ -189,20 +189,23 @@ func (x *Values) Get(v graph.Value) (tensor.View, error) {
 
 // value is a parameter of the checkpoint, as the variable's type has it.
 func (p *Public) value(v graph.Value) (tensor.View, error) {
-	if err := p.has([]graph.Value{v}); err != nil {
+	r, err := p.windows(v)
+	if err != nil {
 		return tensor.View{}, err
 	}
-	t := p.tensors[v.Node.Name]
-	f, err := t.open()
-	if err != nil {
-		return tensor.View{}, &ErrCheckpoint{Path: t.file, Err: bare(err)}
-	}
-	defer closeRead(f)
-	read, err := t.whole(f)
-	if err != nil {
-		return read, &ErrCheckpoint{Path: t.file, Err: bare(err)}
-	}
 	out := tensor.New(v.Type())
-	tensor.Convert(out, read, 0, v.Type().Elems())
-	return out, nil
+	at := 0
+	err = streamed(r, v.Type(), func(x tensor.View) error {
+		at += copy(out.Data[at:], x.Data)
+		return nil
+	})
+	return out, err
+}
+
+// windows are those of a parameter of the checkpoint.
+func (p *Public) windows(v graph.Value) (windows, error) {
+	if err := p.has([]graph.Value{v}); err != nil {
+		return nil, err
+	}
+	return p.tensors[v.Node.Name].windows()
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/gguf"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
@@ -290,14 +292,26 @@ func (p *Public) load(s *gomem.Session, vars []graph.Value) (parts []gomem.Part,
 
 // set gives a variable the value of a tensor of llama.cpp.
 func (p *Public) set(s *gomem.Session, v graph.Value) error {
-	if p.tensors[v.Node.Name].unpacks(v) {
-		return p.unpackRows(s, v)
+	if v.Type().Rank() != 2 || v.Type().DType != graph.F32 {
+		x, err := p.value(v)
+		if err != nil {
+			return err
+		}
+		return s.Set(v, x)
 	}
-	x, err := p.value(v)
+	r, err := p.windows(v)
 	if err != nil {
 		return err
 	}
-	return s.Set(v, x)
+	whole := wholeOf(v.Type())
+	if p.tensors[v.Node.Name].stored.Turned {
+		r = &ahead{windows: r, of: whole}
+	}
+	err = s.Write(v, func(part tensor.View, at int64) error {
+		n := part.Type.Elems() / whole.cols
+		return r.read(window{int(at) / whole.cols, n, 0, whole.cols}, part)
+	})
+	return cmp.Or(err, r.end())
 }
 
 // has demands that the checkpoint has parameters.

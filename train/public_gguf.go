@@ -123,7 +123,8 @@ func (p *Public) ExportGGUF(path, store string) error {
 	if err := p.has(m.Parameters()); err != nil {
 		return err
 	}
-	return exported{p.Config, p.Tokenizer, m.Parameters(), p.value}.writeGGUF(osDisk{}, path, store)
+	e := exported{p.Config, p.Tokenizer, m.Parameters(), p.windows}
+	return e.writeGGUF(osDisk{}, path, store)
 }
 
 // tokenizerOf takes the tokenizer of a file of llama.cpp, or, if it is of a kind that is not known,

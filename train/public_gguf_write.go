@@ -1,9 +1,11 @@
 package train
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/gomem/gomem/data"
@@ -41,22 +43,7 @@ func ExportGGUF(path, from string, c models.GPTConfig, store string) error {
 	if err != nil {
 		return err
 	}
-	e.get = widened(e.get)
 	return e.writeGGUF(osDisk{}, path, store)
-}
-
-// widened gets tensors as f32.
-func widened(
-	get func(v graph.Value) (tensor.View, error)) func(v graph.Value) (tensor.View, error) {
-	return func(v graph.Value) (tensor.View, error) {
-		x, err := get(v)
-		if err != nil || x.Type.DType == graph.F32 {
-			return x, err
-		}
-		wide := tensor.New(tensor.Of(graph.F32, x.Type.Sizes()...))
-		tensor.Convert(wide, x, 0, x.Type.Elems())
-		return wide, nil
-	}
 }
 
 // exported is a model that is written for others.
@@ -64,7 +51,7 @@ type exported struct {
 	config     models.GPTConfig
 	tokenizer  *data.Tokenizer
 	parameters []graph.Value
-	get        func(v graph.Value) (tensor.View, error)
+	windows    func(v graph.Value) (windows, error)
 }
 
 // writeGGUF writes it as a file of llama.cpp, which is replaced at once.
@@ -73,7 +60,7 @@ func (e exported) writeGGUF(d disk, path, store string) error {
 	err := w.describe(store)
 	if err == nil {
 		err = replacePublic(d, filepath.Dir(path), filepath.Base(path), func(f file) error {
-			return gguf.Write(f, w.Values, w.tensors, w.bytes)
+			return gguf.Write(f, w.Values, w.tensors, w.put)
 		})
 	}
 	if _, ours := errors.AsType[*ErrCheckpoint](err); err != nil && !ours {
@@ -176,64 +163,103 @@ func (w *ggufWriter) place(v graph.Value) error {
 	return nil
 }
 
-// bytes are those of a tensor.
-func (w *ggufWriter) bytes(of gguf.Tensor) ([]byte, error) {
+// put writes the bytes of a tensor.
+func (w *ggufWriter) put(of gguf.Tensor, to io.Writer) error {
 	t, ok := w.of[of.Name]
 	if !ok {
-		return w.Factors, nil
+		_, err := to.Write(w.Factors)
+		return err
 	}
-	var all []byte
 	for _, v := range t.of {
-		one, err := w.matrix(t, v)
+		r, err := w.windows(v)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if all = append(all, one...); len(t.of) == 1 {
-			return one, nil
+		err = t.put(r, v, to)
+		if err = cmp.Or(err, r.end()); err != nil {
+			return err
 		}
 	}
-	return all, nil
+	return nil
 }
 
-// matrix is the bytes of a parameter.
-func (w *ggufWriter) matrix(t written, v graph.Value) ([]byte, error) {
-	read, err := w.get(v)
-	if err != nil {
-		return nil, err
-	}
-	x := tensor.New(tensor.Of(graph.F32, t.Sizes...))
-	plain := tensor.New(tensor.Of(graph.F32, read.Type.Sizes()...))
-	tensor.Convert(plain, read, 0, plain.Type.Elems())
-	t.arranged(x.F32(), plain.F32())
-	if t.format == 0 {
-		return x.Data, nil
-	}
-	if bad, i := nonFinite(x); i >= 0 {
-		return nil, fmt.Errorf("parameter %s has an element that is %v, which %s has not",
-			v.Node.Name, bad, t.format)
-	}
-	rows := t.Sizes[0]
-	size, err := t.format.RowBytes(t.Sizes[1])
-	if err != nil {
-		return nil, err
-	}
-	packed := make([]byte, int64(rows)*size)
-	packRows(t.format, packed, x.F32(), rows)
-	return packed, nil
-}
-
-// arranged puts the numbers of a parameter where the file has them.
-func (t written) arranged(to, from []float32) {
-	if t.Turned {
-		rows, width := t.Sizes[0], t.Sizes[1]
-		for i := range from {
-			to[i%rows*width+i/rows] = from[i]
-		}
-		return
-	}
-	rows := t.Sizes[0]
-	width := len(from) / rows
+// put writes a parameter as the file has it, some rows at a time.
+func (t written) put(r windows, v graph.Value, to io.Writer) error {
+	whole := window{rows: t.Sizes[0], cols: v.Type().Elems() / t.Sizes[0]}
+	rows := make([]int, whole.rows) // of the parameter, by those of the file
 	for i := range rows {
-		copy(to[t.Row(i)*width:][:width], from[i*width:])
+		rows[t.Row(i)] = i
 	}
+	if len(t.Sizes) < 2 {
+		return t.vector(r, rows, to)
+	}
+	var buffer tensor.View
+	var packed []byte
+	return whole.bands(func(w window) error {
+		if len(buffer.Data) == 0 {
+			buffer = tensor.New(tensor.Of(graph.F32, w.elems()))
+		}
+		x := some(buffer, 0, w.elems())
+		if err := t.rows(r, w, rows, x); err != nil {
+			return err
+		}
+		if t.format == 0 {
+			_, err := to.Write(x.Data)
+			return err
+		}
+		if bad, i := nonFinite(x); i >= 0 {
+			return fmt.Errorf("parameter %s has an element that is %v, which %s has not",
+				v.Node.Name, bad, t.format)
+		}
+		size, err := t.format.RowBytes(w.cols)
+		if err != nil {
+			return err
+		}
+		if packed == nil {
+			packed = make([]byte, int64(w.rows)*size)
+		}
+		out := packed[:int64(w.rows)*size]
+		packRows(t.format, out, x.F32(), w.rows)
+		_, err = to.Write(out)
+		return err
+	})
+}
+
+// vector writes a parameter that is one.
+func (t written) vector(r windows, places []int, to io.Writer) error {
+	n := len(places)
+	in, out := tensor.New(tensor.Of(graph.F32, n)), tensor.New(tensor.Of(graph.F32, n))
+	if err := r.read(window{rows: 1, cols: n}, in); err != nil {
+		return err
+	}
+	for i, from := range places {
+		out.F32()[i] = in.F32()[from]
+	}
+	_, err := to.Write(out.Data)
+	return err
+}
+
+// rows reads some rows as the file has them, which are those of a number of the parameter, or its
+// columns.
+func (t written) rows(r windows, w window, rows []int, x tensor.View) error {
+	switch {
+	case t.Turned:
+		in := tensor.New(tensor.Of(graph.F32, w.elems()))
+		if err := r.read(window{0, w.cols, w.row, w.rows}, in); err != nil {
+			return err
+		}
+		for i, v := range in.F32() {
+			x.F32()[i%w.rows*w.cols+i/w.rows] = v
+		}
+		return nil
+	case t.Ordered():
+		return r.read(w, x)
+	}
+	for i := range w.rows {
+		from := window{rows[w.row+i], 1, 0, w.cols}
+		if err := r.read(from, some(x, i*w.cols, w.cols)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -126,35 +126,6 @@ func (p *packer) pack(out []byte, from, n int) error {
 	return nil
 }
 
-// unpacks reports whether a variable is set to the numbers of a matrix of llama.cpp row by row.
-func (t publicTensor) unpacks(v graph.Value) bool {
-	return t.Type.Rank() == 2 && !t.stored.Turned && v.Type().DType == graph.F32
-}
-
-// unpackRows gives a variable of f32 the numbers of a matrix of llama.cpp, some rows at a time.
-func (p *Public) unpackRows(s *gomem.Session, v graph.Value) error {
-	t := p.tensors[v.Node.Name]
-	f, err := t.open()
-	if err != nil {
-		return &ErrCheckpoint{Path: t.file, Err: bare(err)}
-	}
-	defer closeRead(f)
-	width := t.Type.Size(1)
-	var raw []byte
-	return s.Write(v, func(part tensor.View, at int64) error {
-		n := part.Type.Elems() / width
-		if raw == nil {
-			raw = make([]byte, n*t.rowBytes())
-		}
-		rows := raw[:n*t.rowBytes()]
-		if err := t.readRows(f, rows, int(at)/width); err != nil {
-			return &ErrCheckpoint{Path: t.file, Err: bare(err)}
-		}
-		t.unpack(part, rows, n)
-		return nil
-	})
-}
-
 // packRows packs n rows.
 func packRows(format quant.Format, out []byte, x []float32, n int) {
 	size, width := len(out)/n, len(x)/n

@@ -116,37 +116,6 @@ func eachRow(n int, do func(i int)) {
 	group.Wait()
 }
 
-// whole reads all of a tensor: as the file has it, or of one of llama.cpp as f32.
-func (t publicTensor) whole(f tensorFile) (tensor.View, error) {
-	if p, ok := f.(plain); ok {
-		return p.Get(t.Name)
-	}
-	out := tensor.New(tensor.Of(graph.F32, t.Type.Sizes()...))
-	if t.Type.Rank() < 2 {
-		return out, t.vector(f, out.F32())
-	}
-	rows, width := t.stored.Sizes[0], t.stored.Sizes[1]
-	piece := min(rows, max(1, packPiece/width))
-	raw, turned := make([]byte, piece*t.rowBytes()), tensor.New(tensor.Of(graph.F32, piece*width))
-	for at := 0; at < rows; at += piece {
-		n := min(piece, rows-at)
-		raw, x := raw[:n*t.rowBytes()], some(turned, 0, n*width)
-		if !t.stored.Turned {
-			x = some(out, at*width, n*width)
-		}
-		if err := t.readRows(f, raw, at); err != nil {
-			return out, err
-		}
-		if t.unpack(x, raw, n); !t.stored.Turned {
-			continue
-		}
-		for i, v := range x.F32() {
-			out.F32()[i%width*rows+at+i/width] = v
-		}
-	}
-	return out, nil
-}
-
 // vector reads one of a file of llama.cpp.
 func (t publicTensor) vector(f tensorFile, x []float32) error {
 	raw, read := make([]byte, t.bytes()), tensor.New(tensor.Of(graph.F32, len(x)))

@@ -3,10 +3,12 @@ package train
 import (
 	"encoding/json"
 	"errors"
+	"io"
 
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/regular"
 	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/models"
@@ -19,14 +21,22 @@ import (
 // is replaced at once. Errors are *[ErrCheckpoint]s.
 func WritePublic(dir string, c models.GPTConfig, tok *data.Tokenizer, parameters []graph.Value,
 	get func(v graph.Value) (gomem.Tensor, error)) error {
-	if err := writePublic(osDisk{}, dir, c, tok, parameters, get); err != nil {
+	put := func(v graph.Value, w io.Writer) error {
+		x, err := get(v)
+		if err == nil {
+			_, err = w.Write(x.Data)
+		}
+		return err
+	}
+	if err := writePublic(osDisk{}, dir, c, tok, parameters, put); err != nil {
 		return &ErrCheckpoint{Path: dir, Err: bare(err)}
 	}
 	return nil
 }
 
+// writePublic is [WritePublic] where put writes the bytes of a parameter.
 func writePublic(d disk, dir string, c models.GPTConfig, tok *data.Tokenizer,
-	parameters []graph.Value, get func(v graph.Value) (gomem.Tensor, error)) error {
+	parameters []graph.Value, put func(v graph.Value, w io.Writer) error) error {
 	if err := d.MkdirAll(dir); err != nil {
 		return err
 	}
@@ -39,10 +49,7 @@ func writePublic(d disk, dir string, c models.GPTConfig, tok *data.Tokenizer,
 	}
 	weights := func(f file) error {
 		return safetensors.Write(f, entries, map[string]string{"format": "pt"},
-			safetensors.Whole(func(e safetensors.Entry) ([]byte, error) {
-				x, err := get(byName[e.Name])
-				return x.Data, err
-			}))
+			func(e safetensors.Entry, w io.Writer) error { return put(byName[e.Name], w) })
 	}
 	if err := replacePublic(d, dir, publicWeights, weights); err != nil {
 		return err
@@ -101,7 +108,20 @@ func Export(dir, from string, c models.GPTConfig) error {
 	if err != nil {
 		return err
 	}
-	return WritePublic(dir, e.config, e.tokenizer, e.parameters, e.get)
+	put := func(v graph.Value, w io.Writer) error {
+		r, err := e.windows(v)
+		if err != nil {
+			return err
+		}
+		return streamed(r, v.Type(), func(x tensor.View) error {
+			_, err := w.Write(x.Data)
+			return err
+		})
+	}
+	if err := writePublic(osDisk{}, dir, e.config, e.tokenizer, e.parameters, put); err != nil {
+		return &ErrCheckpoint{Path: dir, Err: bare(err)}
+	}
+	return nil
 }
 
 // exported is the model of a run with this configuration, adapters added to the matrices that they
@@ -141,6 +161,6 @@ func (x *Values) exported(c models.GPTConfig) (e exported, err error) {
 			return e, x.from.fail("%w", err)
 		}
 	}
-	e.config, e.parameters, e.get = c, parameters, merged(c, x.Get, all)
+	e.config, e.parameters, e.windows = c, parameters, merged(c, x, all)
 	return e, nil
 }

@@ -7,13 +7,15 @@ import (
 	"io"
 	"reflect"
 	"slices"
+
+	"github.com/gomem/gomem/internal/count"
 )
 
 // Write writes a file of version 3: the values, and the tensors in their order, whose names, types
-// and sizes are taken. get is called once for each, for its bytes, which are written before the
-// next call: one tensor at a time is in memory. Errors are *[Error]s but for those of w and of get.
+// and sizes are taken. put is called once for each, and writes its bytes in as many parts as it
+// likes. Errors are *[Error]s but for those of w and of put.
 func Write(w io.Writer, values Metadata, tensors []Tensor,
-	get func(Tensor) ([]byte, error)) error {
+	put func(Tensor, io.Writer) error) error {
 	align, err := values.alignment()
 	if err != nil {
 		return &Error{Err: err}
@@ -27,17 +29,19 @@ func Write(w io.Writer, values Metadata, tensors []Tensor,
 		return err
 	}
 	for _, t := range tensors {
-		data, err := get(t)
-		switch {
-		case err != nil:
+		all := count.NewWriter(w)
+		if err := put(t, all); err != nil {
 			return err
-		case int64(len(data)) != t.bytes:
-			return &Error{Err: t.fail("has %d bytes: want %d", len(data), t.bytes)}
 		}
-		for _, part := range [][]byte{data, make([]byte, padded(t.bytes, align)-t.bytes)} {
-			if _, err := w.Write(part); err != nil {
-				return err
-			}
+		n, err := all.Done()
+		if err != nil {
+			return err
+		}
+		if n != t.bytes {
+			return &Error{Err: t.fail("has %d bytes: want %d", n, t.bytes)}
+		}
+		if _, err := w.Write(make([]byte, padded(t.bytes, align)-t.bytes)); err != nil {
+			return err
 		}
 	}
 	return nil

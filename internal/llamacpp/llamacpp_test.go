@@ -2,6 +2,7 @@ package llamacpp
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
@@ -12,7 +13,10 @@ import (
 func fileOf(t *testing.T, m gguf.Metadata, tensors ...gguf.Tensor) *gguf.File {
 	t.Helper()
 	var b bytes.Buffer
-	zeros := func(x gguf.Tensor) ([]byte, error) { return make([]byte, x.Bytes()), nil }
+	zeros := func(x gguf.Tensor, w io.Writer) error {
+		_, err := w.Write(make([]byte, x.Bytes()))
+		return err
+	}
 	if err := gguf.Write(&b, m, tensors, zeros); err != nil {
 		t.Fatal(err)
 	}
