@@ -14,20 +14,22 @@ func channelParts(t tensor.Type) partial {
 		p.n*p.s/least))
 }
 
-// channelScratch has two numbers for each part.
+// channelScratch has two numbers for each part, and behind them as many as three for each channel.
 func channelScratch(t tensor.Type) int64 {
 	p := channelParts(t)
-	return 8 * int64(p.outer) * int64(p.parts)
+	return int64(bytesOf(p.outer * (2*p.parts + 3)))
 }
 
 func batchNormCUDA(o batchNorm, c *cuda.Call) ([]cuda.Command, error) {
 	x, n := c.In[0], elems(c.In[0])
 	p, g := channelParts(x.Type), planesOf(x.Type)
+	factors := c.Scratch + bytesOf(2*g.c*p.parts)
 	return []cuda.Command{
 		overRows(kernelOf("batch_parts", x), g.c*p.parts, p.per, p.args(c.Scratch, x, g.c, g.s)...),
-		overElements("batch_moments", g.c, p.args(c.Out[1], c.Out[2], c.Scratch, g.c)...),
-		overElements(kernelOf("batch_norm", x), n, c.Out[0], x, c.In[1], c.In[2], c.Out[1],
-			c.Out[2], n, g.c, g.s, o.Eps),
+		overElements("batch_moments", g.c, p.args(c.Out[1], c.Out[2], factors, c.Scratch, c.In[1],
+			g.c, o.Eps)...),
+		overElements(kernelOf("batch_norm", x), n, c.Out[0], x, c.In[2], c.Out[1], factors, n, g.c,
+			g.s),
 	}, nil
 }
 
@@ -37,13 +39,14 @@ func batchNormGradCUDA(o batchNormGrad, c *cuda.Call) ([]cuda.Command, error) {
 	if n == 0 {
 		return []cuda.Command{wiped(c.Out[1]), wiped(c.Out[2])}, nil
 	}
+	slopes := c.Scratch + bytesOf(2*g.c*p.parts)
 	return []cuda.Command{
 		overRows(kernelOf("batch_grad_parts", x), g.c*p.parts, p.per,
 			p.args(c.Scratch, x, d, mean, g.c, g.s)...),
-		overElements("batch_grad_sums", g.c, p.args(c.Out[1], c.Out[2], c.Scratch, variance, g.c,
-			o.Eps)...),
-		overElements(kernelOf("batch_norm_grad", x), n, c.Out[0], x, d, scale, mean, variance,
-			c.Out[1], c.Out[2], n, g.c, g.s, o.Eps),
+		overElements("batch_grad_sums", g.c, p.args(c.Out[1], c.Out[2], slopes, c.Scratch, variance,
+			g.c, o.Eps)...),
+		overElements(kernelOf("batch_norm_grad", x), n, c.Out[0], x, d, scale, mean, slopes, n, g.c,
+			g.s),
 	}, nil
 }
 

@@ -223,9 +223,19 @@ func rotaryCUDA(o rotary, c *cuda.Call) ([]cuda.Command, error) {
 	if positions.Rank() == 2 {
 		each /= max(1, t.Size(0))
 	}
-	return only(overElements(kernelOf("rotary", c.In[0]), rows*(width-o.Width/2), c.Out[0], c.In[0],
-		c.In[1], rows, t.Size(o.length(t)), o.heads(t), width, o.Width, each,
-		flag(positions.Rank() > 0), rates, o.Base, o.Interleaved, o.Back))
+	const strip = 16 // places of a thread
+	places, half := o.sequences(typesOf(c.In)), o.Width/2
+	return []cuda.Command{
+		overElements("rotary_angles", (places+strip-1)/strip*half, c.Scratch, c.In[1], rates,
+			places, half, flag(positions.Rank() > 0), o.Base, o.Back),
+		overWarps(kernelOf("rotary", c.In[0]), rows, c.Out[0], c.In[0], c.Scratch, rows,
+			t.Size(o.length(t)), o.heads(t), width, half, each, o.Interleaved),
+	}, nil
+}
+
+// rotaryScratch has the cosine and the sine of every angle.
+func rotaryScratch(o rotary, in, _ []graph.Type) int64 {
+	return int64(bytesOf(o.sequences(in) * o.Width))
 }
 
 func init() {
@@ -248,5 +258,5 @@ func init() {
 	cuda.Register(writeAtCUDA, writeAtScratch)
 	cuda.Register(putAtCUDA, nil)
 	cuda.Register(sliceAtCUDA, nil)
-	cuda.Register(rotaryCUDA, nil)
+	cuda.Register(rotaryCUDA, rotaryScratch)
 }

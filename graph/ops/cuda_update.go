@@ -71,20 +71,29 @@ func (o adamW) update(c *cuda.Call, gate opening) ([]cuda.Command, error) {
 	return o.decaying(c, gate, o.Decay)
 }
 
+// resident is as many blocks as the largest GPUs have at once, about: those of updates whose blocks
+// begin with powers in 64 bits, which are the same for all elements.
+const resident = 1 << 10
+
+// overShares launches threads that have several of n elements each, if these are many.
+func overShares(name string, n int, list ...any) cuda.Command {
+	return launched(name, min((n+threads-1)/threads, resident), list...)
+}
+
 func (o adam) decaying(c *cuda.Call, gate opening, decay float32) ([]cuda.Command, error) {
 	n := elems(c.In[0])
-	return only(overElements("adam", n, gate.args(c.In[0], c.In[1], c.In[2], c.In[3], c.In[4],
+	return only(overShares("adam", n, gate.args(c.In[0], c.In[1], c.In[2], c.In[3], c.In[4],
 		c.In[5], n, o.Beta1, o.Beta2, o.Eps, decay)...))
 }
 
 func (o adamW16) update(c *cuda.Call, gate opening) ([]cuda.Command, error) {
 	n := elems(c.In[0])
-	return only(overElements("adam_bf16", n, o.args(c, gate)...))
+	return only(overShares("adam_bf16", n, o.args(c, gate)...))
 }
 
 func (o adamW8) update(c *cuda.Call, gate opening) ([]cuda.Command, error) {
 	n := elems(c.In[0])
-	return only(overElements("adam_8bit", n, o.args(c, gate)...))
+	return only(overShares("adam_8bit", n, o.args(c, gate)...))
 }
 
 // args are those of the kernels of small moments.

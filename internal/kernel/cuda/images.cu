@@ -26,9 +26,18 @@ extern "C" __global__ void __launch_bounds__(256) batch_parts_16(Parts p, float 
 	i64 c, i64 s, int wide) {
 	batch_parts_of(p, out, x, c, s, wide);
 }
-// Parts are joined one after the other (Chan, Golub and LeVeque 1979).
-extern "C" __global__ void batch_moments(Parts p, float *mean, float *variance, const float *part,
-	i64 c) {
+// The channel of an element, of planes of s: without a division of 64 bits if there is no need.
+__device__ __forceinline__ i64 channel_of(i64 i, i64 n, i64 c, i64 s) {
+	if (n <= 0xffffffffll) return (u32)i / (u32)s % (u32)c;
+	return i / s % c;
+}
+__device__ __forceinline__ double inverse(float variance, float eps) {
+	return 1 / sqrt((double)variance + eps);
+}
+// Parts are joined one after the other (Chan, Golub and LeVeque 1979). factor is what differences
+// from the mean are multiplied by.
+extern "C" __global__ void batch_moments(Parts p, float *mean, float *variance, float *factor,
+	const float *part, const float *scale, i64 c, float eps) {
 	EACH(ch, c) {
 		double count = 0, m = 0, squares = 0;
 		for (i64 k = 0; k < p.parts; k++) {
@@ -39,26 +48,23 @@ extern "C" __global__ void batch_moments(Parts p, float *mean, float *variance, 
 			count = all;
 		}
 		mean[ch] = (float)m, variance[ch] = (float)(squares / count);
+		factor[ch] = scale[ch] * (float)inverse(variance[ch], eps);
 	}
 }
-__device__ __forceinline__ double inverse(float variance, float eps) {
-	return 1 / sqrt((double)variance + eps);
-}
-template <class T> __device__ void batch_norm_of(T *out, const T *x, const float *scale,
-	const float *bias, const float *mean, const float *variance, i64 n, i64 c, i64 s, float eps) {
+template <class T> __device__ void batch_norm_of(T *out, const T *x, const float *bias,
+	const float *mean, const float *factor, i64 n, i64 c, i64 s) {
 	EACH(i, n) {
-		i64 ch = i / s % c;
-		float factor = scale[ch] * (float)inverse(variance[ch], eps);
-		out[i] = fmaf(x[i] - mean[ch], factor, bias[ch]);
+		i64 ch = channel_of(i, n, c, s);
+		out[i] = fmaf(x[i] - mean[ch], factor[ch], bias[ch]);
 	}
 }
-extern "C" __global__ void batch_norm(float *out, const float *x, const float *scale,
-	const float *bias, const float *mean, const float *variance, i64 n, i64 c, i64 s, float eps) {
-	batch_norm_of(out, x, scale, bias, mean, variance, n, c, s, eps);
+extern "C" __global__ void batch_norm(float *out, const float *x, const float *bias,
+	const float *mean, const float *factor, i64 n, i64 c, i64 s) {
+	batch_norm_of(out, x, bias, mean, factor, n, c, s);
 }
-extern "C" __global__ void batch_norm_16(Half *out, const Half *x, const float *scale,
-	const float *bias, const float *mean, const float *variance, i64 n, i64 c, i64 s, float eps) {
-	batch_norm_of(out, x, scale, bias, mean, variance, n, c, s, eps);
+extern "C" __global__ void batch_norm_16(Half *out, const Half *x, const float *bias,
+	const float *mean, const float *factor, i64 n, i64 c, i64 s) {
+	batch_norm_of(out, x, bias, mean, factor, n, c, s);
 }
 // Of each channel's parts Σ d and Σ d·(x−mean).
 template <class T> __device__ void batch_grad_parts_of(Parts p, float *out, const T *x, const T *d,
@@ -84,7 +90,12 @@ extern "C" __global__ void __launch_bounds__(256) batch_grad_parts_16(Parts p, f
 	const Half *x, const Half *d, const float *mean, i64 c, i64 s, int wide) {
 	batch_grad_parts_of(p, out, x, d, mean, c, s, wide);
 }
-extern "C" __global__ void batch_grad_sums(Parts p, float *dscale, float *dbias,
+// What the gradient of an element needs of its channel: 1/√variance, and the means of d and of d
+// times the normalised elements.
+struct Slopes {
+	float inverse, mean, along;
+};
+extern "C" __global__ void batch_grad_sums(Parts p, float *dscale, float *dbias, Slopes *slopes,
 	const float *part, const float *variance, i64 c, float eps) {
 	EACH(ch, c) {
 		double sum = 0, along = 0;
@@ -92,29 +103,28 @@ extern "C" __global__ void batch_grad_sums(Parts p, float *dscale, float *dbias,
 			sum += part[2 * (ch * p.parts + k)];
 			along += part[2 * (ch * p.parts + k) + 1];
 		}
-		dscale[ch] = (float)(along * inverse(variance[ch], eps)), dbias[ch] = (float)sum;
+		double inv = inverse(variance[ch], eps);
+		dscale[ch] = (float)(along * inv), dbias[ch] = (float)sum;
+		float count = (float)p.n;
+		slopes[ch] = Slopes{(float)inv, dbias[ch] / count, dscale[ch] / count};
 	}
 }
 template <class T> __device__ void batch_norm_grad_of(T *out, const T *x, const T *d,
-	const float *scale, const float *mean, const float *variance, const float *dscale,
-	const float *dbias, i64 n, i64 c, i64 s, float eps) {
-	float count = (float)(n / c);
+	const float *scale, const float *mean, const Slopes *slopes, i64 n, i64 c, i64 s) {
 	EACH(i, n) {
-		i64 ch = i / s % c;
-		float inv = (float)inverse(variance[ch], eps), factor = scale[ch] * inv;
-		float y = (x[i] - mean[ch]) * inv;
-		out[i] = factor * (d[i] - dbias[ch] / count - y * (dscale[ch] / count));
+		i64 ch = channel_of(i, n, c, s);
+		Slopes of = slopes[ch];
+		float factor = scale[ch] * of.inverse, y = (x[i] - mean[ch]) * of.inverse;
+		out[i] = factor * (d[i] - of.mean - y * of.along);
 	}
 }
 extern "C" __global__ void batch_norm_grad(float *out, const float *x, const float *d,
-	const float *scale, const float *mean, const float *variance, const float *dscale,
-	const float *dbias, i64 n, i64 c, i64 s, float eps) {
-	batch_norm_grad_of(out, x, d, scale, mean, variance, dscale, dbias, n, c, s, eps);
+	const float *scale, const float *mean, const Slopes *slopes, i64 n, i64 c, i64 s) {
+	batch_norm_grad_of(out, x, d, scale, mean, slopes, n, c, s);
 }
 extern "C" __global__ void batch_norm_grad_16(Half *out, const Half *x, const Half *d,
-	const float *scale, const float *mean, const float *variance, const float *dscale,
-	const float *dbias, i64 n, i64 c, i64 s, float eps) {
-	batch_norm_grad_of(out, x, d, scale, mean, variance, dscale, dbias, n, c, s, eps);
+	const float *scale, const float *mean, const Slopes *slopes, i64 n, i64 c, i64 s) {
+	batch_norm_grad_of(out, x, d, scale, mean, slopes, n, c, s);
 }
 
 // A window that moves over images of h×w elements, to oh×ow places.

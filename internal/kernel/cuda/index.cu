@@ -139,38 +139,48 @@ extern "C" __global__ void slice_at(void *part, const void *whole, const int *po
 	}
 }
 
-// Pairs of a row's first elements, turned by their angles; the others stay.
-template <class T> __device__ void rotary_of(T *out, const T *x, const int *positions, i64 rows,
-	i64 length, i64 heads, i64 width, i64 turned, i64 each, i64 several,
-	const double *rates, float base, int interleaved, int back) {
-	i64 half = turned / 2, step = width - half;
-	EACH(i, rows * step) {
-		i64 row = i / step, k = i % step, at = row * width;
-		if (k >= half) {
-			out[at + k + half] = x[at + k + half];
-			continue;
+// The cosine and the sine of every angle, in the order of places and then of pairs. A thread has one
+// pair, whose rate it computes once, at some places.
+extern "C" __global__ void rotary_angles(float2 *out, const int *positions, const double *rates,
+	i64 places, i64 half, i64 several, float base, int back) {
+	const i64 each = 16;
+	EACH(i, (places + each - 1) / each * half) {
+		i64 k = i % half, first = i / half * each;
+		double rate = rates ? rates[k] : pow64(base, -2. * k / (2 * half));
+		for (i64 place = first; place < first + each && place < places; place++) {
+			double position = several ? positions[place] : positions[0] + (double)place;
+			Turn t = sincos64(position * rate);
+			out[place * half + k] = make_float2((float)t.cos, (float)(back ? -t.sin : t.sin));
 		}
-		i64 place = row / each * length + row / heads % length;
-		double position = several ? positions[place] : positions[0] + (double)place;
-		double angle = position * (rates ? rates[k] : pow64(base, -2. * k / turned));
-		Turn t = sincos64(angle);
-		float c = (float)t.cos, s = (float)t.sin;
-		if (back) s = -s;
-		i64 first = at + (interleaved ? 2 * k : k), second = first + (interleaved ? 1 : half);
-		float a = x[first], b = x[second];
-		out[first] = a * c - b * s;
-		out[second] = b * c + a * s;
 	}
 }
-extern "C" __global__ void rotary(float *out, const float *x, const int *positions, i64 rows,
-	i64 length, i64 heads, i64 width, i64 turned, i64 each, i64 several,
-	const double *rates, float base, int interleaved, int back) {
-	rotary_of(out, x, positions, rows, length, heads, width, turned, each, several, rates,
-		base, interleaved, back);
+// Pairs of a row's first elements, turned by their angles, by a warp; the others stay.
+template <class T> __device__ void rotary_of(T *out, const T *x, const float2 *angles, i64 rows,
+	i64 length, i64 heads, i64 width, i64 half, i64 each, int interleaved) {
+	Team t = team(0);
+	for (i64 row = t.first; row < rows; row += t.step) {
+		const float2 *turns = angles + (row / each * length + row / heads % length) * half;
+		i64 at = row * width;
+		for (i64 k = t.lane; k < width - half; k += t.size) {
+			if (k >= half) {
+				out[at + k + half] = x[at + k + half];
+				continue;
+			}
+			float2 turn = turns[k];
+			i64 first = at + (interleaved ? 2 * k : k), second = first + (interleaved ? 1 : half);
+			float a = x[first], b = x[second];
+			out[first] = a * turn.x - b * turn.y;
+			out[second] = b * turn.x + a * turn.y;
+		}
+	}
 }
-extern "C" __global__ void rotary_16(Half *out, const Half *x, const int *positions, i64 rows,
-	i64 length, i64 heads, i64 width, i64 turned, i64 each, i64 several,
-	const double *rates, float base, int interleaved, int back) {
-	rotary_of(out, x, positions, rows, length, heads, width, turned, each, several, rates,
-		base, interleaved, back);
+extern "C" __global__ void __launch_bounds__(256) rotary(float *out, const float *x,
+	const float2 *angles, i64 rows, i64 length, i64 heads, i64 width, i64 half, i64 each,
+	int interleaved) {
+	rotary_of(out, x, angles, rows, length, heads, width, half, each, interleaved);
+}
+extern "C" __global__ void __launch_bounds__(256) rotary_16(Half *out, const Half *x,
+	const float2 *angles, i64 rows, i64 length, i64 heads, i64 width, i64 half, i64 each,
+	int interleaved) {
+	rotary_of(out, x, angles, rows, length, heads, width, half, each, interleaved);
 }
