@@ -179,19 +179,29 @@ func inSpans(c *kernel.Call, n int, f func(i, lo, hi int, buf []float32)) {
 func (o adafactor) rate(lr float32, updates, weights []float32, n int) float32 {
 	size := 1.0
 	if !o.Absolute {
-		size = max(float64(o.Eps2), math.Sqrt(total(weights)/float64(n)))
+		size = max(float64(o.Eps2), math.Sqrt(total(weights, len(weights), 1)/float64(n)))
 	}
-	rms := math.Sqrt(total(updates) / float64(n))
+	rms := math.Sqrt(total(updates, len(updates), 1) / float64(n))
 	return float32(float64(lr) * size / max(1, rms/float64(o.Clip)))
 }
 
-// total adds up in order.
-func total(x []float32) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += float64(v)
+// total adds up n numbers, a step apart, as a GPU's block can: number i in lane i mod 1024, and
+// lanes by halves.
+func total(x []float32, n, step int) float64 {
+	var lanes [1024]float64
+	for i := range n {
+		lanes[i%len(lanes)] += float64(x[i*step])
 	}
-	return sum
+	width := len(lanes)
+	for width > 1 && width/2 >= n { // the upper half is zeros
+		width /= 2
+	}
+	for width /= 2; width > 0; width /= 2 {
+		for i := range width {
+			lanes[i] += lanes[i+width]
+		}
+	}
+	return lanes[0]
 }
 
 // unfactored keeps a second moment per element. The updates are computed twice

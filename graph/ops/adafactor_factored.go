@@ -145,10 +145,7 @@ func (f factors) rowFactors(c *kernel.Call, rows, v []float32) {
 	c.Pool.For(f.a*n, max(1, grain/f.p), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			first := i/n*n*f.p + i%n
-			sum := 0.0
-			for p := range f.p {
-				sum += float64(v[first+p*n])
-			}
+			sum := total(v[first:], f.p, n)
 			for p := range f.p {
 				rows[first+p*n] = float32(math.Sqrt(sum / float64(f.p) / float64(v[first+p*n])))
 			}

@@ -72,7 +72,7 @@ func (o adafactor) averages(c *cuda.Call, p adafactorPlan, gate opening) []cuda.
 	vr, vc, g, step := c.In[1], c.In[2], c.In[3], c.In[5]
 	moving := func(v cuda.Operand, sums uint64, blocks, of int) cuda.Command {
 		n := elems(v)
-		return overElements("moving_means", n, gate.args(v, sums, step, n, blocks, of, o.Decay,
+		return overShares("moving_means", n, gate.args(v, sums, step, n, blocks, of, o.Decay,
 			o.Eps1)...)
 	}
 	n := p.b * p.c // distance between neighbours along p
@@ -81,7 +81,7 @@ func (o adafactor) averages(c *cuda.Call, p adafactorPlan, gate opening) []cuda.
 		overElements("adafactor_columns", p.colStats()*p.rowBlocks(), p.shape(p.cols, g)...),
 		moving(vr, p.rows, p.colBlocks(), p.q),
 		moving(vc, p.cols, p.rowBlocks(), p.p),
-		overWarps("row_sums", p.a*n, p.means, vr, p.a, p.p, n),
+		launched("row_sums", p.a*n, p.means, vr, p.a, p.p, n),
 		overElements("row_factors", p.rowStats(), p.rows, vr, p.means, p.a, p.p, n),
 	}
 }

@@ -75,7 +75,7 @@ func sizedSamples() []Sample {
 		{Op: sum{Lo: 1, Hi: 2}, In: []graph.Type{f(2, 300, 2)}},
 		{Op: sumSquares{}, In: []graph.Type{f(40000)}},
 		adafactorSample(f(600, 1100)), adafactorSample(f(2, 520, 3, 30, 5)),
-		adafactorSample(f(2100)), adafactorSample(f(3, 1030)),
+		adafactorSample(f(2100)), adafactorSample(f(3, 1030)), adafactorSample(f(1300, 4)),
 		{Op: extreme{0, 1, true}, In: []graph.Type{f(40000)}},
 		{Op: batchNorm{0.1}, In: []graph.Type{f(3, 2, 60, 60), f(2), f(2)}},
 		{Op: batchNormGrad{0.1}, In: []graph.Type{f(3, 2, 60, 60), f(2), f(2), f(2),

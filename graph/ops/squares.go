@@ -69,7 +69,7 @@ func sumSquaresCPU(o sumSquares, c *kernel.Call) error {
 		}
 	})
 	for i := range out {
-		out[i] = float32(total(sums[i*parts : (i+1)*parts]))
+		out[i] = float32(total(sums[i*parts:], parts, 1))
 	}
 	return nil
 }

@@ -89,23 +89,28 @@ extern "C" __global__ void norm_factor(float *out, const float *squares, float l
 	}
 	*out = limit / max_of(sqrtf(squares[0]), limit);
 }
-// The sum of n numbers, a step apart, in 64 bits, one after the other: a warp loads ahead, and
-// each of its threads adds all of them.
-__device__ inline double sum_in_order(const float *x, i64 n, i64 step) {
-	i64 lane = threadIdx.x % 32;
-	double s = 0;
-	float next = lane < n ? x[lane * step] : 0.f;
-	for (i64 at = 0; at < n; at += 32) {
-		float v = next;
-		if (at + 32 + lane < n) next = x[(at + 32 + lane) * step];
-		int count = n - at < 32 ? (int)(n - at) : 32;
-		for (int k = 0; k < count; k++) s += __shfl_sync(0xffffffffu, v, k);
+// The sum of n numbers, a step apart, in 64 bits, which thread 0 of a block of 256 gets: number i is
+// added in lane i mod 1024, and lanes are added by halves, as the host does.
+__device__ inline double sum_wide(const float *x, i64 n, i64 step) {
+	__shared__ double lanes[256];
+	int me = threadIdx.x;
+	double s[4] = {};
+	for (i64 i = me; i < n; i += 1024)
+#pragma unroll
+		for (int k = 0; k < 4; k++)
+			if (i + 256 * k < n) s[k] += x[(i + 256 * k) * step];
+	lanes[me] = s[0] + s[2] + (s[1] + s[3]);
+	for (int width = 128; width; width /= 2) {
+		__syncthreads();
+		if (me < width) lanes[me] += lanes[me + width];
 	}
-	return s;
+	double all = lanes[0];
+	__syncthreads(); // before the lanes are written again
+	return all;
 }
-extern "C" __global__ void sum_total(float *out, const float *x, i64 n) {
-	if (blockIdx.x || threadIdx.x >= 32) return;
-	float s = (float)sum_in_order(x, n, 1);
+extern "C" __global__ void __launch_bounds__(256) sum_total(float *out, const float *x, i64 n) {
+	if (blockIdx.x) return;
+	float s = (float)sum_wide(x, n, 1);
 	if (threadIdx.x == 0) *out = s;
 }
 

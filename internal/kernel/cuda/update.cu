@@ -215,11 +215,11 @@ extern "C" __global__ void moving_means(Gate gate, float *v, const float *sums, 
 	}
 }
 // Sums over p, and √(mean/v), of p statistics of rows that are n apart.
-extern "C" __global__ void row_sums(double *out, const float *v, i64 outer, i64 p, i64 n) {
-	Team t = team(0);
-	for (i64 i = t.first; i < outer * n; i += t.step) {
-		double s = sum_in_order(v + i / n * n * p + i % n, p, n);
-		if (t.lane == 0) out[i] = s;
+extern "C" __global__ void __launch_bounds__(256) row_sums(double *out, const float *v, i64 outer,
+	i64 p, i64 n) {
+	for (i64 i = blockIdx.x; i < outer * n; i += gridDim.x) {
+		double s = sum_wide(v + i / n * n * p + i % n, p, n);
+		if (threadIdx.x == 0) out[i] = s;
 	}
 }
 extern "C" __global__ void row_factors(float *out, const float *v, const double *sums, i64 outer,
@@ -272,10 +272,11 @@ extern "C" __global__ void __launch_bounds__(256) adafactor_moments(Gate gate, f
 }
 // What updates are multiplied by: the learning rate by the size of the parameter's elements and
 // over that of the updates.
-extern "C" __global__ void adafactor_rate(float *rate, const float *updates, const float *weights,
-	const float *lr, i64 n, i64 parts, float least, float clip, int absolute) {
-	if (blockIdx.x || threadIdx.x >= 32) return;
-	double u = sum_in_order(updates, parts, 1), s = sum_in_order(weights, parts, 1);
+extern "C" __global__ void __launch_bounds__(256) adafactor_rate(float *rate, const float *updates,
+	const float *weights, const float *lr, i64 n, i64 parts, float least, float clip,
+	int absolute) {
+	if (blockIdx.x) return;
+	double u = sum_wide(updates, parts, 1), s = sum_wide(weights, parts, 1);
 	double size = sqrt(s / n), rms = sqrt(u / n) / clip;
 	size = absolute ? 1 : size <= least ? (double)least : size;
 	if (threadIdx.x == 0) *rate = (float)(*lr * size / (rms <= 1 ? 1. : rms));
