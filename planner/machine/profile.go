@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -51,8 +52,9 @@ type Profile struct {
 	// precision, are not scaled.
 	ElementBytes int64 `json:"element_bytes"`
 	// HalfFLOPs is the FLOP/s of the device's products and convolutions that read bfloat16, and
-	// TF32FLOPs of all in a graph whose products are in TF32; 0 is the device's. No other
-	// operations are computed by tensor cores.
+	// TF32FLOPs of all in a graph whose products are in TF32; 0 is the device's. Attention and
+	// experts' products that read bfloat16 have half of the former; no other operations are
+	// computed by tensor cores.
 	HalfFLOPs float64 `json:"half_flops_per_second,omitempty"`
 	TF32FLOPs float64 `json:"tf32_flops_per_second,omitempty"`
 	// Achieved has, by model, the FLOP/s that all operations of a step come to together
@@ -106,8 +108,10 @@ func (p *Profile) InTF32() *Profile {
 	return &q
 }
 
-// cores is the FLOP/s of tensor cores if they compute a node, and else 0: that of products, which
-// libraries compute. LSTMs have products, but in bfloat16 they are converted first.
+// cores is the FLOP/s of tensor cores if they compute a node, and else 0: of products, which
+// libraries compute, and of attention and experts' products, of which kernels of our own come to
+// half of that, or to what others do. LSTMs have products, but in bfloat16 they are converted
+// first.
 func (p *Profile) cores(n *graph.Node) float64 {
 	has := func(prefix string) bool { return strings.HasPrefix(n.OpName(), prefix) }
 	switch product := has("matmul") || has("conv2d"); {
@@ -115,9 +119,15 @@ func (p *Profile) cores(n *graph.Node) float64 {
 		return p.HalfFLOPs
 	case p.TF32 && (product || has("lstm")):
 		return p.TF32FLOPs
+	case ownCores.MatchString(n.OpName()) && reads(n, graph.BF16):
+		return max(p.HalfFLOPs/2, p.Device.FLOPs)
 	}
 	return 0
 }
+
+// ownCores are names of operations of which bfloat16 is multiplied by tensor cores, by kernels of
+// our own.
+var ownCores = regexp.MustCompile(`^(attention(-grad)?|(grouped|expert)-(matmul|outer))\.bf16`)
 
 // Name is the profile's.
 func (b bound) Name() string { return b.Profile.Name }

@@ -43,7 +43,8 @@ func TestBuiltin(t *testing.T) {
 }
 
 // TestPrecisions: a product that reads bfloat16 is at the rate of tensor cores, and one of a graph
-// in TF32 at that; no other operation is, and what memory bounds is not, but for its bytes.
+// in TF32 at that; attention and experts' products in bfloat16 are at half of it; no other
+// operation is, and what memory bounds is not, but for its bytes.
 func TestPrecisions(t *testing.T) {
 	g := graph.New()
 	plain, half := g.Input("x", tensor.Of(graph.F32)), g.Input("h", tensor.Of(graph.BF16))
@@ -67,7 +68,15 @@ func TestPrecisions(t *testing.T) {
 		{"memory", time(p, half, 1, 1e10), 1e10 / (3350e9 * 2 / 3)},
 		{"a machine without", time(builtin(t, machine.TitanX).InTF32(), half, work, 0),
 			work / 4.38e12},
-		{"attention", by("attention", p, half, work, 0), work / (66.9e12 * 0.7)},
+		{"attention", by("attention.bf16", p, half, work, 0), work / (989.4e12 * 0.2)},
+		{"its gradient", by("attention-grad.bf16", p, half, work, 0), work / (989.4e12 * 0.2)},
+		{"experts", by("grouped-outer.bf16", p, half, work, 0), work / (989.4e12 * 0.2)},
+		{"an expert", by("expert-matmul.bf16", p, half, work, 0), work / (989.4e12 * 0.2)},
+		{"attention where others are as fast", by("attention.bf16", builtin(t, machine.RTX4090),
+			half, work, 0), work / (82.6e12 * 0.7)},
+		{"attention without tensor cores", by("attention.bf16", builtin(t, machine.TitanX), half,
+			work, 0), work / 4.38e12},
+		{"a mask", by("attention-mask.bf16", p, half, work, 0), work / (66.9e12 * 0.7)},
 		{"attention in TF32", by("attention", p.InTF32(), plain, work, 0), work / (66.9e12 * 0.7)},
 		{"LSTM", by("lstm.bf16", p, half, work, 0), work / (66.9e12 * 0.7)},
 		{"LSTM in TF32", by("lstm", p.InTF32(), plain, work, 0), work / (494.7e12 * 0.4)},
