@@ -50,7 +50,7 @@ const (
 
 // kernelNames finds the kernels in the source.
 var kernelNames = regexp.MustCompile(
-	`(?m)^extern "C" __global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(`)
+	`(?m)^extern "C" __global__ void (?:__launch_bounds__\([\w, ]+\) )?(\w+)\(`)
 
 // hostSource is the whole program of the text of kernels.
 func hostSource(text string) string {

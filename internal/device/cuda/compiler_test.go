@@ -54,12 +54,19 @@ var local = map[string]struct {
 	most int
 	why  string
 }{
-	"chain": {176, "values by number, in a program that is data"},
+	"chain":                {176, "values by number, in a program that is data"},
+	"attention_16":         {64, called},
+	"attention_keys_16":    {136, called},
+	"attention_queries_16": {136, called},
+	"attention_values_16":  {64, called},
 }
+
+// called is why where masks and noise are functions that are called.
+const called = "what calls keep, before sm_80"
 
 // spill is the most that a kernel's registers may spill: the compiler spills a few beside a loop
 // where one block more fits then.
-const spill = 32
+const spill = 48
 
 // TestRealCompiler: to NVIDIA's own compiler, wherever that is, the kernels are CUDA C++ without a
 // warning, for every architecture in the long form; none takes local memory that is not meant, nor
@@ -88,7 +95,7 @@ func TestRealCompiler(t *testing.T) {
 			}
 			all := usages(t, compiler.Log)
 			entry := regexp.MustCompile(
-				`(?m)^extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)`)
+				`(?m)^extern "C" __global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)`)
 			if n := len(entry.FindAllString(kernels.Source(), -1)); n != len(all) || n < 50 {
 				t.Errorf("%d kernels, %d were compiled", n, len(all))
 			}
@@ -122,11 +129,7 @@ func lawful(t *testing.T, g gpu, all map[string]usage) {
 			t.Errorf("%s: %d bytes of local memory, of which %d are of spilled registers", name,
 				u.local, u.spilled)
 		}
-		least := 25
-		if strings.HasPrefix(name, "attention") && strings.HasSuffix(name, "_16") {
-			least = 12 // sums of two tiles are in registers, and a block's warps have work enough
-		}
-		if g.occupancy(u) < least {
+		if g.occupancy(u) < 25 {
 			t.Errorf("%s: %d registers, %d bytes of shared memory: %d%% of threads", name,
 				u.registers, u.shared, g.occupancy(u))
 		}

@@ -2,6 +2,7 @@
 // its sums of results in registers; weights, which are rounded to bfloat16 for the products that
 // they are operands of, are in shared memory. The sum that a row is divided by is of weights that
 // are not rounded. Results have two tiles of columns at a time; for more, weights are made again.
+// Two blocks have room on a multiprocessor.
 #define CHUNK (2 * TILE)
 typedef u32 HalfWeights[TILE / 2][HALF_WIDTH]; // pairs of columns, of TILE rows
 
@@ -74,21 +75,28 @@ template <bool Turned, class F> __device__ __forceinline__ u32 spots_of(F f) {
 	}
 	return bits;
 }
+// What few tiles ask for is not in the text of all: a thread's sums would give up their registers.
+template <bool Turned> __device__ __noinline__ u32 seen_apiece(const Attention &a, Place t) {
+	return spots_of<Turned>([=, &a](int q, int k) {
+		return q < t.rows && k < t.columns && sees(a, t.b, t.q0 + q, t.k0 + k);
+	});
+}
+template <bool Turned> __device__ __noinline__ u32 kept_of(const Attention &a, u64 key, Place t) {
+	return spots_of<Turned>([=, &a](int q, int k) {
+		return noise_of(a, key, t.b, t.h, t.q0 + q, t.k0 + k) != 0;
+	});
+}
 template <bool Turned> __device__ __forceinline__ u32 seen_of(const Attention &a, const Place &t) {
 	bool below = !a.causal || (!a.window && t.k0 + TILE - 1 <= place_of(a, t.b, t.q0));
 	if (t.rows == TILE && t.columns == TILE && below && !a.padding && !a.documents) return 0xffff;
-	return spots_of<Turned>([&](int q, int k) {
-		return q < t.rows && k < t.columns && sees(a, t.b, t.q0 + q, t.k0 + k);
-	});
+	return seen_apiece<Turned>(a, t);
 }
 
 // Drops some of a tile's weights, or of their gradients, and scales the others.
 template <bool Turned> __device__ __forceinline__ void drop(const Attention &a, u64 key,
 	const Place &t, float (&x)[4][4]) {
 	if (!a.seed) return;
-	u32 kept = spots_of<Turned>([&](int q, int k) {
-		return noise_of(a, key, t.b, t.h, t.q0 + q, t.k0 + k) != 0;
-	});
+	u32 kept = kept_of<Turned>(a, key, t);
 	each_spot([&](int j, int i, int, int) { x[j][i] *= kept >> (4 * j + i) & 1 ? a.kept : 0.f; });
 }
 
@@ -131,7 +139,7 @@ __device__ __forceinline__ void soften(const Attention &a, u64 key, const Place 
 	}
 }
 
-extern "C" __global__ void __launch_bounds__(256) attention_16(PARAM Attention a, Half *out,
+extern "C" __global__ void __launch_bounds__(256, 2) attention_16(PARAM Attention a, Half *out,
 	float *sums, const Half *q, const Half *k, const Half *v) {
 	__shared__ Panels<Half> p;
 	__shared__ Softened soft;
@@ -241,16 +249,16 @@ template <bool Values> __device__ __forceinline__ void attention_keys_half(const
 		}
 	}
 }
-extern "C" __global__ void __launch_bounds__(256) attention_keys_16(PARAM Attention a,
+extern "C" __global__ void __launch_bounds__(256, 2) attention_keys_16(PARAM Attention a,
 	PARAM Backward<Half> x, Half *out) {
 	attention_keys_half<false>(a, x, out);
 }
-extern "C" __global__ void __launch_bounds__(256) attention_values_16(PARAM Attention a,
+extern "C" __global__ void __launch_bounds__(256, 2) attention_values_16(PARAM Attention a,
 	PARAM Backward<Half> x, Half *out) {
 	attention_keys_half<true>(a, x, out);
 }
 
-extern "C" __global__ void __launch_bounds__(256) attention_queries_16(PARAM Attention a,
+extern "C" __global__ void __launch_bounds__(256, 2) attention_queries_16(PARAM Attention a,
 	PARAM Backward<Half> x, Half *out) {
 	__shared__ Panels<Half> p;
 	__shared__ Weighed w;
