@@ -15,13 +15,16 @@ import (
 )
 
 // sheetMachines are those of the columns, each of which is a machine in a precision.
-var sheetMachines = []struct {
-	name string
-	in   precision.Precision
-}{
+var sheetMachines = []sheetMachine{
 	{machine.TitanX, precision.F32},
 	{machine.A100, precision.F32}, {machine.A100, precision.TF32}, {machine.A100, precision.BF16},
 	{machine.H100, precision.F32}, {machine.H100, precision.TF32}, {machine.H100, precision.BF16},
+}
+
+// sheetMachine is a machine in a precision.
+type sheetMachine struct {
+	name string
+	in   precision.Precision
 }
 
 // sheetModels are the thesis' models, and a language model, with what its tables 6.5 and 6.6 say
@@ -57,26 +60,77 @@ func sheets(ctx context.Context, w io.Writer) error {
 		fmt.Fprintf(w, " %s %s |", m.name, m.in)
 		line += "---:|"
 	}
-	fmt.Fprintf(w, " thesis, Titan X | published, a100 or h100 |\n%s---:|---:|\n", line)
+	fmt.Fprintf(w, " thesis, Titan X |\n%s---:|\n", line)
 	for _, m := range sheetModels() {
 		if err := m.row(ctx, w); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
+	fmt.Fprintln(w, "\nSteps of other shapes, of which there are published times: predicted "+
+		"likewise, beside\nwhat others measured.")
+	fmt.Fprint(w, "\n| model | on | predicted ms | published ms | predicted / published |\n"+
+		"|---|---|---:|---:|---:|\n")
+	for _, m := range publishedSteps() {
+		p, err := m.on.plan(ctx, m.name, m.build)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.what, err)
+		}
+		fmt.Fprintf(w, "| %s | %s %s | %s | %.1f | %.2f |\n", m.what, m.on.name, m.on.in,
+			ms(p.Results[0].Step), m.ms, p.Results[0].Step.Seconds()*1000/m.ms)
+	}
 	return nil
+}
+
+// publishedStep is a step that others measured.
+type publishedStep struct {
+	what, name string
+	build      func() (*models.Model, error)
+	on         sheetMachine
+	ms         float64
+}
+
+// publishedSteps are those of NVIDIA's ResNet-50 by its images a second on one A100 of 80 GB
+// (github.com/NVIDIA/DeepLearningExamples, PyTorch/Classification/ConvNets/resnet50v1.5/README.md,
+// container 21.03; the batch is in configs.yml), and of llm.c's GPT-2 by the minutes that 19,560
+// steps of 64 texts for each of 8 GPUs took (github.com/KellerJordan/modded-nanogpt, README.md).
+func publishedSteps() []publishedStep {
+	resnet := func() (*models.Model, error) {
+		c, err := models.NewResNetConfig("base")
+		c.Depth, c.Images, c.Classes = 50, 256, 1000
+		return built(c, err, models.ResNet)
+	}
+	gpt := func() (*models.Model, error) {
+		c, err := models.NewGPTConfig("base", models.GPT2Blocks)
+		c.Texts, c.Dropout = 64, 0
+		return built(c, err, models.GPT)
+	}
+	const steps = 19560
+	images, texts := "ResNet-50, 256 images of 224×224", "GPT-2 124M, 64 texts of 1,024 tokens"
+	return []publishedStep{
+		{images, "resnet", resnet, sheetMachine{machine.A100, precision.TF32}, 256e3 / 938},
+		{images, "resnet", resnet, sheetMachine{machine.A100, precision.BF16}, 256e3 / 2470},
+		{texts, "gpt", gpt, sheetMachine{machine.A100, precision.BF16}, 90 * 60e3 / steps},
+		{texts, "gpt", gpt, sheetMachine{machine.H100, precision.BF16}, 45 * 60e3 / steps},
+	}
+}
+
+// plan plans the first objective's step.
+func (on sheetMachine) plan(ctx context.Context, name string,
+	build func() (*models.Model, error)) (*gomem.Planned, error) {
+	model, err := build()
+	if err != nil {
+		return nil, err
+	}
+	o := gomem.Options{Policy: planner.Auto, Device: gomem.Sim + on.name, Precision: on.in,
+		Model: name, Effort: 100}
+	of := model.Objectives[0]
+	return gomem.Plan(ctx, model.Graph, o, gomem.Updating("train", of.Updates, of.Loss))
 }
 
 // row prints a model.
 func (m sheetModel) row(ctx context.Context, w io.Writer) error {
 	for i, on := range sheetMachines {
-		model, err := m.build()
-		if err != nil {
-			return err
-		}
-		o := gomem.Options{Policy: planner.Auto, Device: gomem.Sim + on.name, Precision: on.in,
-			Model: m.name, Effort: 100}
-		of := model.Objectives[0]
-		p, err := gomem.Plan(ctx, model.Graph, o, gomem.Updating("train", of.Updates, of.Loss))
+		p, err := on.plan(ctx, m.name, m.build)
 		if err != nil {
 			return err
 		}
@@ -90,7 +144,7 @@ func (m sheetModel) row(ctx context.Context, w io.Writer) error {
 	if m.thesis > 0 {
 		published = fmt.Sprintf("%.0f", m.thesis)
 	}
-	_, err := fmt.Fprintf(w, " %s | – |\n", published)
+	_, err := fmt.Fprintf(w, " %s |\n", published)
 	return err
 }
 
