@@ -89,10 +89,22 @@ func FindGPU(device string) (GPUInfo, error) {
 }
 
 // Reach reports whether some devices of this process, as of [Several], reach each other's memory,
-// so that what workers exchange before updates may go from device to device.
+// so that what workers exchange before updates may go from device to device: GPUs that the driver
+// says so of, and the processor several times.
 func Reach(devices []string) bool {
-	cpus := slices.Repeat([]string{CPU}, len(devices))
-	return len(devices) > 1 && slices.Equal(devices, cpus)
+	var numbers []int
+	for _, name := range devices {
+		if number, gpu := GPU(name); gpu {
+			numbers = append(numbers, number)
+		} else if name != CPU {
+			return false
+		}
+	}
+	if len(numbers) == 0 {
+		return len(devices) > 1
+	}
+	reach, err := cuda.Reach(nil, numbers)
+	return err == nil && reach && len(numbers) == len(devices) && len(devices) > 1
 }
 
 // Several are the devices of a list: GPUs, as in "cuda:0,1" or "cuda:0,cuda:1", or the processor

@@ -47,6 +47,21 @@ func TestAbreastOnGPUs(t *testing.T) {
 			t.Errorf("%v, planned %+v", d, p)
 		}
 	}
+	across := []string{"--mesh", "batch:2x1"}
+	divided := summaryOf(t, gather(t, inMemory{}, with(run, append(across, "--local", "2",
+		"--device", "cuda:0")...)...))
+	s = summaryOf(t, invoke(t, with(run, append(across, "--device", "cuda:0,1")...)...))
+	if s["weights_sha256"] != divided["weights_sha256"] {
+		t.Errorf("%v, of two processes of a mesh %v", s, divided)
+	}
+	for _, reach := range []string{"0", "1"} {
+		t.Setenv("EMU_PEERS", reach)
+		steps := succeed(t, with([]string{"plan", "--model", "topic", "--size", "s512", "--device",
+			"cuda:0,1", "--steps"}, across...)...)
+		if strings.Contains(steps, " peer ") != (reach == "1") {
+			t.Errorf("reach %s: the plan is\n%s", reach, steps)
+		}
+	}
 	t.Setenv("EMU_FAIL", "0,300")
 	alive := goleak.IgnoreCurrent()
 	o = invoke(t, with(both, "--save", "run")...)

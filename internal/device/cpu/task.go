@@ -113,12 +113,10 @@ func (d *Device) Call(c device.Call) (device.Task, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	place, err := d.place(c.Engine)
+	t, err := d.calling(c)
 	if err != nil {
 		return nil, err
 	}
-	t := &task{place: place, step: c.Step, name: c.Name, what: c.What, bytes: c.Data.Bytes,
-		load: worthWake} // it may wait for others
 	data, err := t.take(c.Data)
 	if err != nil {
 		return nil, err
@@ -141,6 +139,27 @@ func (d *Device) Call(c device.Call) (device.Task, error) {
 		return c.Do(d.fault.Done(), in, data)
 	}
 	return t, nil
+}
+
+// Calling is a call, which has been checked, about memory that another device has, and which that
+// device does by a function.
+func (d *Device) Calling(c device.Call, do func() error) (device.Task, error) {
+	t, err := d.calling(c)
+	if err != nil {
+		return nil, err
+	}
+	t.copy = do
+	return t, nil
+}
+
+// calling is the task of a call, without what it does.
+func (d *Device) calling(c device.Call) (*task, error) {
+	place, err := d.place(c.Engine)
+	if err != nil {
+		return nil, err
+	}
+	return &task{place: place, step: c.Step, name: c.Name, what: c.What, bytes: c.Data.Bytes,
+		load: worthWake}, nil // it may wait for others
 }
 
 // Pull copies bytes of this or another such device.

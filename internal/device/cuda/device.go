@@ -70,6 +70,7 @@ type Device struct {
 	pins     map[device.Memory]*pins
 	pinning  *pins // of the memory that is being made
 	stage    staging
+	peer     peer
 	closed   bool
 }
 
@@ -161,6 +162,11 @@ func (d *Device) Stream(name string, e space.Engine) (device.Stream, error) {
 	if p, ok := d.places[e]; ok {
 		return d.newStream(name, p)
 	}
+	if e == space.Peer {
+		if err := d.peer.open(d); err != nil {
+			return nil, fmt.Errorf("cuda device: stream %s: %w", name, err)
+		}
+	}
 	inner, err := d.host.Stream(name, e)
 	if err != nil {
 		return nil, err
@@ -195,8 +201,13 @@ func (d *Device) Copy(c device.Copy) (device.Task, error) {
 	return d.copy(p, c)
 }
 
-// Call resolves a call, which is the host's.
-func (d *Device) Call(c device.Call) (device.Task, error) { return d.host.Call(c) }
+// Call resolves a call, which is the host's, also of what other GPUs copy.
+func (d *Device) Call(c device.Call) (device.Task, error) {
+	if c.Engine == space.Peer {
+		return d.exchange(c)
+	}
+	return d.host.Call(c)
+}
 
 // Err is the error since Open or Reset.
 func (d *Device) Err() error { return d.fault.Err() }
@@ -285,7 +296,7 @@ func (d *Device) Close() error {
 		for _, m := range d.memories {
 			errs = append(errs, m.free())
 		}
-		errs = append(errs, d.convs.close(), d.stage.close())
+		errs = append(errs, d.convs.close(), d.stage.close(), d.peer.close())
 		return errors.Join(append(errs, d.clock.close(), d.closeCode())...)
 	}), d.gpu.Close())
 	if d.broken.Load() {

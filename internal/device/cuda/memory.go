@@ -113,3 +113,37 @@ func (d *Device) allocate(_ space.ID, bytes int64) ([]byte, func() error, error)
 	d.pinning = p
 	return data, func() error { return errors.Join(p.unpin(), free()) }, nil
 }
+
+// Pull copies bytes from a GPU's memory to this one's, and returns when they are there.
+func (d *Device) Pull(dst, src device.Region) error {
+	to, own := dst.Mem.(*memory)
+	from, theirs := src.Mem.(*memory)
+	if !own || !theirs || to.device != d || dst.Bytes != src.Bytes {
+		return fmt.Errorf("cuda device: no copy of %d bytes of %T to %d of %T", src.Bytes, src.Mem,
+			dst.Bytes, dst.Mem)
+	}
+	if dst.Bytes == 0 {
+		return nil
+	}
+	return d.peer.waited(d, func(s *driver.Stream) error {
+		if err := d.peer.reach(d, from.device); err != nil {
+			return err
+		}
+		return s.FromPeer(to.addr+uint64(dst.Off), from.device.gpu,
+			from.addr+uint64(src.Off), dst.Bytes)
+	})
+}
+
+// Clear zeroes bytes of this GPU's memory.
+func (d *Device) Clear(dst device.Region) error {
+	to, own := dst.Mem.(*memory)
+	if !own || to.device != d {
+		return fmt.Errorf("cuda device: no %T to clear", dst.Mem)
+	}
+	if dst.Bytes == 0 {
+		return nil
+	}
+	return d.peer.waited(d, func(s *driver.Stream) error {
+		return s.FillBytes(to.addr+uint64(dst.Off), 0, dst.Bytes)
+	})
+}

@@ -46,5 +46,8 @@ func GPUs([]string) ([]Info, error) { return nil, ErrLeftOut }
 // Count is not possible in this build.
 func Count([]string) (int, error) { return 0, ErrLeftOut }
 
+// Reach is not possible in this build.
+func Reach([]string, []int) (bool, error) { return false, ErrLeftOut }
+
 // Find is not possible in this build.
 func Find([]string, int) (Info, error) { return Info{}, fmt.Errorf("%w: %w", ErrNone, ErrLeftOut) }

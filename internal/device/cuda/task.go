@@ -243,3 +243,20 @@ func chunk(pins *pins, end int64, in bool, addr uint64, data []byte) part {
 		return s.cu.ToHost(data, addr)
 	}
 }
+
+// exchange makes the task of an exchange with other GPUs, which the host calls.
+func (d *Device) exchange(c device.Call) (device.Task, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	t := &task{place: &place{d, c.Engine}}
+	for _, r := range append([]device.Region{c.Data}, c.In...) {
+		if _, err := t.at(r); err != nil {
+			return nil, err
+		}
+	}
+	return d.host.Calling(c, func() error {
+		t.touch()
+		return c.Do(d.fault.Done(), nil, nil)
+	})
+}

@@ -4,14 +4,19 @@ package laws_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/executor"
+	"github.com/gomem/gomem/internal/device/cuda"
+	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/internal/test/trial"
+	"github.com/gomem/gomem/internal/workers"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/planner"
 )
@@ -27,9 +32,9 @@ func (n counted) Send(ctx context.Context, x gomem.Exchange) error {
 	return n.Network.Send(ctx, x)
 }
 
-func (n counted) Exchange(ctx context.Context, x gomem.Exchange, from, to executor.Place) error {
+func (n counted) Exchange(ctx context.Context, x gomem.Exchange, from, to gomem.Place) error {
 	n.peers.Add(1)
-	return n.Network.(executor.Peer).Exchange(ctx, x, from, to)
+	return n.Network.(gomem.Peer).Exchange(ctx, x, from, to)
 }
 
 // paired is what two devices learn in some steps of the perceptron, and how many values they send
@@ -82,7 +87,7 @@ func TestPeers(t *testing.T) {
 			t.Fatalf("%s: %d go from device to device", spec, none)
 		}
 		spec.Peers = true
-		for _, o := range [][]gomem.Options{{{}, {}}, {{Partition: 2}, small}, {small, small}} {
+		for _, o := range [][]gomem.Options{{{}, {}}, {{Partition: 2}, small}} {
 			got, all, sent, peers := paired(t, spec, devices, o...)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: losses %v, over the network %v", spec, got, want)
@@ -99,4 +104,85 @@ func TestPeers(t *testing.T) {
 		}
 	}
 	goleak.VerifyNone(t, alive)
+}
+
+// TestPeersOnGPUs: two GPUs whose copies read each other's memory learn what they learn over the
+// network, to the bit, in any order of what streams do; in the long form all accesses are watched.
+func TestPeersOnGPUs(t *testing.T) {
+	twoEmulated(t)
+	gpus, small := [2]string{"cuda:0", "cuda:1"}, gomem.Options{Policy: planner.Auto,
+		DeviceBytes: cuda.Workspace + 12000, Effort: 60}
+	for i, spec := range spreads(t) {
+		want, weights, most, _ := paired(t, spec, gpus, gomem.Options{}, gomem.Options{})
+		spec.Peers = true
+		t.Setenv("EMU_JITTER_US", []string{"300", "100", "30"}[i])
+		if watched := longtest.Count(0, 1) == 1; watched { // whose kernels are compiled anew
+			t.Setenv("EMU_RACES", "1")
+		}
+		got, all, sent, peers := paired(t, spec, gpus, gomem.Options{Partition: 2}, small)
+		if !slices.Equal(got, want) || peers == 0 || sent >= most {
+			t.Errorf("%s: losses %v, over the network %v; %d from device to device, %d of %d not",
+				spec, got, want, peers, sent, most)
+		}
+		for i := range all {
+			if !slices.Equal(all[i].F32(), weights[i].F32()) {
+				t.Errorf("%s: variable %d has other bits", spec, i)
+			}
+		}
+	}
+}
+
+// TestPeerFails: a GPU that fails in the middle of a copy from another ends both sessions, that on
+// the other GPU with what the failed one says, and leaves no goroutine.
+func TestPeerFails(t *testing.T) {
+	twoEmulated(t)
+	alive := goleak.IgnoreCurrent()
+	spec := spreads(t)[0]
+	spec.Peers = true
+	m := perceptron()
+	for failed, copies := range []string{"5,0", "0,6"} {
+		t.Setenv("EMU_PEERFAIL", copies)
+		var errs [2]error
+		_ = abreast(spec, func(rank int, o gomem.Options) error {
+			_, _, errs[rank] = learnt(m, o, 10)
+			return errs[rank]
+		}, gomem.Options{Device: "cuda:0"}, gomem.Options{Device: "cuda:1"})
+		left, ok := errors.AsType[*workers.LeftError](errs[1-failed])
+		if _, step := errors.AsType[*gomem.StepError](errs[failed]); !step || !ok ||
+			left.Rank != failed || !strings.Contains(left.Why, "peer") ||
+			!strings.Contains(left.Why, "CUDA_ERROR_LAUNCH_FAILED") {
+			t.Fatalf("%v; %v", errs[0], errs[1])
+		}
+	}
+	goleak.VerifyNone(t, alive)
+}
+
+// TestPeersReach: devices reach each other's memory if all are the processor, or GPUs that the
+// driver says so of. A mesh that counts on it is refused over another network.
+func TestPeersReach(t *testing.T) {
+	twoEmulated(t)
+	check := func(want bool, devices ...string) {
+		t.Helper()
+		if gomem.Reach(devices) != want {
+			t.Errorf("%v: %v", devices, !want)
+		}
+	}
+	check(true, "cuda:0", "cuda:1")
+	check(true, "cpu", "cpu")
+	check(false, "cuda:0", "cpu")
+	check(false, "cuda:0", "cuda:7")
+	check(false, "cuda:0")
+	t.Setenv("EMU_PEERS", "0")
+	check(false, "cuda:0", "cuda:1")
+	spec := spreads(t)[0]
+	spec.Peers = true
+	_, _, err := learnt(perceptron(), gomem.Options{Mesh: spec, Network: &trial.Echo{}}, 1)
+	if err != nil && strings.Contains(err.Error(), "device to device") {
+		t.Errorf("a network between devices is refused: %v", err)
+	}
+	type alone struct{ gomem.Network }
+	_, _, err = learnt(perceptron(), gomem.Options{Mesh: spec, Network: alone{&trial.Echo{}}}, 1)
+	if err == nil || !strings.Contains(err.Error(), "leave Options.Mesh.Peers out") {
+		t.Errorf("another network: %v", err)
+	}
 }

@@ -34,6 +34,9 @@ const (
 	cuMemcpyHtoDAsync
 	cuMemcpyDtoHAsync
 	cuMemcpyDtoDAsync
+	cuMemcpyPeerAsync
+	cuDeviceCanAccessPeer
+	cuCtxEnablePeerAccess
 	cuMemsetD8Async
 	cuMemsetD32Async
 	cuStreamCreate
@@ -87,6 +90,9 @@ func driverSymbols() []string {
 		cuMemcpyHtoDAsync:         "cuMemcpyHtoDAsync_v2",
 		cuMemcpyDtoHAsync:         "cuMemcpyDtoHAsync_v2",
 		cuMemcpyDtoDAsync:         "cuMemcpyDtoDAsync_v2",
+		cuMemcpyPeerAsync:         "cuMemcpyPeerAsync",
+		cuDeviceCanAccessPeer:     "cuDeviceCanAccessPeer",
+		cuCtxEnablePeerAccess:     "cuCtxEnablePeerAccess",
 		cuMemsetD8Async:           "cuMemsetD8Async",
 		cuMemsetD32Async:          "cuMemsetD32Async",
 		cuStreamCreate:            "cuStreamCreate",

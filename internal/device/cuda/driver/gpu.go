@@ -110,6 +110,19 @@ func (g *GPU) Bound(f func() error) error {
 	return f()
 }
 
+// Reach has copies of this GPU's, which is bound, read the memory of another one directly, until
+// its context ends.
+func (g *GPU) Reach(other *GPU) error {
+	if other.context == g.context {
+		return nil // it is this one
+	}
+	code := int32(call(g.lib.fn[cuCtxEnablePeerAccess], other.context, 0))
+	if code == 0 || code == peerEnabled {
+		return nil
+	}
+	return g.fail(cuCtxEnablePeerAccess, code)
+}
+
 // Close gives the context back. Nothing made of the GPU may be used after it.
 func (g *GPU) Close() error { return g.do(cuDevicePrimaryCtxRelease, word(g.ordinal)) }
 

@@ -126,6 +126,7 @@ func TestNumbersAsDeclared(t *testing.T) {
 		"CU_LAUNCH_PARAM_BUFFER_POINTER":                        paramBufferPointer,
 		"CU_LAUNCH_PARAM_BUFFER_SIZE":                           paramBufferSize,
 		"CUDA_ERROR_NOT_READY":                                  notReady,
+		"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED":                peerEnabled,
 		"CUBLAS_OP_N":                                           plain,
 		"CUBLAS_OP_T":                                           transposed,
 		"CUDA_R_32F":                                            real32,
@@ -178,7 +179,7 @@ func written() map[string]uintptr {
 		"cuEventElapsedTime, 0":       unsafe.Sizeof(ms),
 	}
 	for _, name := range []string{"cuDriverGetVersion, 0", "cuDeviceGetCount, 0",
-		"cuDeviceGetAttribute, 0", "nvrtcVersion, 0", "nvrtcVersion, 1",
+		"cuDeviceGetAttribute, 0", "cuDeviceCanAccessPeer, 0", "nvrtcVersion, 0", "nvrtcVersion, 1",
 		"nvrtcGetNumSupportedArchs, 0", "nvrtcGetSupportedArchs, 0", "cublasGetVersion_v2, 1",
 		"cublasGetProperty, 1"} {
 		sizes[name] = unsafe.Sizeof(number)

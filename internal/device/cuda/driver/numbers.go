@@ -21,7 +21,8 @@ const (
 	paramBufferPointer = 1
 	paramBufferSize    = 2
 
-	notReady = 600 // CUDA_ERROR_...
+	notReady    = 600 // CUDA_ERROR_...
+	peerEnabled = 704
 )
 
 // Numbers of cublas_v2.h and what it includes.

@@ -80,10 +80,12 @@ const library = "libcuda.so.1"
 // the longest pause before an operation of a stream; EMU_SEED of the pauses; EMU_ORDER of threads
 // and blocks, 0 forward, 1 backward, 2 scattered; EMU_COUNT, how many GPUs there are; EMU_MEM,
 // bytes of device memory, of several GPUs separated by commas, as for EMU_FAIL; EMU_FAIL, the
-// number of the launch that fails while it runs, from 1; EMU_CAPTURE, what fails of capturing a
-// graph: begin, work or upload; EMU_CONV_LACKS and EMU_CONV_FAILS, of how many filters convolutions
-// are that cuDNN does not compute, and that it fails to prepare; EMU_CONV_BREAKS and EMU_CONV_ERRS
-// likewise, that it fails to compute and computes wrong; EMU_CONV_ROOM, bytes that it works in;
+// number of the launch that fails while it runs, from 1; EMU_PEERFAIL likewise, of copies from
+// other GPUs; EMU_PEERS, 0 where GPUs do not reach each other's memory; EMU_CAPTURE, what fails of
+// capturing a graph: begin, work or upload; EMU_CONV_LACKS and EMU_CONV_FAILS, of how many filters
+// convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_CONV_BREAKS and
+// EMU_CONV_ERRS likewise, that it fails to compute and computes wrong; EMU_CONV_ROOM, bytes that it
+// works in;
 // EMU_HANDLE and EMU_FIRST, bytes that cuBLAS takes for a handle and for what it loads at first;
 // EMU_CHOOSY, which has the order of its additions depend on sizes, addresses modulo 256 and its
 // workspace, as the choice among a library's kernels may; EMU_LOSES, of how many terms sums are of

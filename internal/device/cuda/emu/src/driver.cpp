@@ -327,6 +327,9 @@ API Result cuDevicePrimaryCtxRetain(Context **c, int device) {
 		(*c)->memory = memory(device);
 		(*c)->fail = number(device, "FAIL", "0");
 		(*c)->launched = 0;
+		(*c)->breaks = number(device, "PEERFAIL", "0");
+		(*c)->copied = 0;
+		(*c)->reached.clear();
 	}
 	return OK;
 }
@@ -385,7 +388,8 @@ API Result cuGetErrorName(int e, const char **p) {
 		{INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
 		{NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
 		{INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"}, {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
-		{NOT_READY, "CUDA_ERROR_NOT_READY"}, {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"},
+		{NOT_READY, "CUDA_ERROR_NOT_READY"},
+		{PEER_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"}, {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"},
 		{UNSUPPORTED, "CUDA_ERROR_NOT_SUPPORTED"},
 		{CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
 		{CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"},
@@ -530,6 +534,36 @@ API Result cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, Stream *s)
 	if (!on_device(to, n) || !on_device(from, n)) return INVALID_VALUE;
 	if (to < from + n && from < to + n) return INVALID_VALUE; // which CUDA leaves open
 	return push(s, [=] { move((void *)to, (void *)from, n); });
+}
+
+// What is not reached directly is refused, where CUDA would copy it by way of the host.
+API Result cuMemcpyPeerAsync(uint64_t to, Context *of, uint64_t from, Context *by, size_t n,
+		Stream *s) {
+	CONTEXT;
+	{
+		std::lock_guard<std::mutex> g(mu);
+		if (of != current || by != of && !of->reached.count(by) || !allocated(of, to, n) ||
+			!allocated(by, from, n))
+			return INVALID_VALUE;
+		if (++of->copied == of->breaks)
+			return push(s, [=] { fault(LAUNCH_FAILED, "a peer copy: as the test wants"); });
+	}
+	return push(s, [=] {
+		if (by->sticky) fault(LAUNCH_FAILED, "a peer copy: the other GPU has failed");
+		else move((void *)to, (void *)from, n);
+	});
+}
+
+API Result cuDeviceCanAccessPeer(int *can, int device, int other) {
+	*can = device != other && env("PEERS", "1") != "0";
+	return OK;
+}
+
+API Result cuCtxEnablePeerAccess(Context *other, unsigned flags) {
+	CONTEXT;
+	if (flags || other == current || env("PEERS", "1") == "0") return INVALID_VALUE;
+	std::lock_guard<std::mutex> g(mu);
+	return current->reached.insert(other).second ? OK : PEER_ENABLED;
 }
 
 API Result cuMemcpyHtoD_v2(uint64_t d, const void *h, size_t n) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +32,7 @@ enum {
 	ALREADY_REGISTERED = 712,
 	NOT_FOUND = 500,
 	NOT_READY = 600,
+	PEER_ENABLED = 704,
 	LAUNCH_FAILED = 719,
 	UNSUPPORTED = 801,
 	CAPTURE_UNSUPPORTED = 900,
@@ -73,6 +75,9 @@ struct Context {
 	int graphs = 0;                  // that are not destroyed
 	std::vector<Stream *> streams;
 	std::atomic<long long> launched{0}; // kernels
+	std::set<Context *> reached;        // whose memory copies may read
+	long long copied = 0, breaks = 0;   // copies from others; PEERFAIL: the number of the one that
+	                                    // fails, from 1
 	std::atomic<int> sticky{0};         // an error of work that ran
 	std::string text;                   // of it
 };
