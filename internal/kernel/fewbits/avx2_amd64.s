@@ -954,6 +954,7 @@ TEXT ·avx2NF4Dots(SB), NOSPLIT, $0-8
 	MOVQ AX, blockArgs_rowAt(DI)
 	MOVQ blockArgs_src(DI), AX
 	MOVQ AX, blockArgs_srcAt(DI)
+	MOVQ blockArgs_ahead(DI), R11
 pair:
 	MOVQ blockArgs_rowAt(DI), SI
 	VBROADCASTSS (SI), Y6
@@ -970,7 +971,7 @@ pair:
 	MOVQ blockArgs_dst(DI), R8
 	MOVQ blockArgs_blocks(DI), CX
 block:
-	PREFETCHT1 4096(SI)
+	PREFETCHT1 0(SI)(R11*1)
 	MOVBLZX (SI), AX
 	VMOVD AX, X0
 	VCVTDQ2PS X0, X0
@@ -1032,7 +1033,7 @@ block:
 	VBLENDVPS Y8, Y3, Y2, Y2
 	VFMADD231PS 224(R8), Y2, Y12
 	ADDQ $33, SI
-	PREFETCHT1 4096(BX)
+	PREFETCHT1 0(BX)(R11*1)
 	MOVBLZX (BX), AX
 	VMOVD AX, X0
 	VCVTDQ2PS X0, X0
@@ -1121,6 +1122,7 @@ TEXT ·avx2BF16Dots(SB), NOSPLIT, $0-8
 	MOVQ AX, blockArgs_rowAt(DI)
 	MOVQ blockArgs_src(DI), AX
 	MOVQ AX, blockArgs_srcAt(DI)
+	MOVQ blockArgs_ahead(DI), R11
 pair:
 	MOVQ blockArgs_rowAt(DI), SI
 	MOVQ blockArgs_rowAt(DI), BX
@@ -1133,7 +1135,7 @@ pair:
 	MOVQ blockArgs_dst(DI), R8
 	MOVQ blockArgs_blocks(DI), CX
 block:
-	PREFETCHT1 4096(SI)
+	PREFETCHT1 0(SI)(R11*1)
 	VPMOVZXWD 0(SI), Y1
 	VPSLLD $16, Y1, Y1
 	VFMADD231PS 0(R8), Y1, Y12
@@ -1147,7 +1149,7 @@ block:
 	VPSLLD $16, Y1, Y1
 	VFMADD231PS 96(R8), Y1, Y12
 	ADDQ $64, SI
-	PREFETCHT1 4096(BX)
+	PREFETCHT1 0(BX)(R11*1)
 	VPMOVZXWD 0(BX), Y1
 	VPSLLD $16, Y1, Y1
 	VFMADD231PS 0(R8), Y1, Y13
@@ -1188,6 +1190,7 @@ TEXT ·avx2F16Dots(SB), NOSPLIT, $0-8
 	MOVQ AX, blockArgs_rowAt(DI)
 	MOVQ blockArgs_src(DI), AX
 	MOVQ AX, blockArgs_srcAt(DI)
+	MOVQ blockArgs_ahead(DI), R11
 pair:
 	MOVQ blockArgs_rowAt(DI), SI
 	MOVQ blockArgs_rowAt(DI), BX
@@ -1200,7 +1203,7 @@ pair:
 	MOVQ blockArgs_dst(DI), R8
 	MOVQ blockArgs_blocks(DI), CX
 block:
-	PREFETCHT1 4096(SI)
+	PREFETCHT1 0(SI)(R11*1)
 	VCVTPH2PS 0(SI), Y1
 	VFMADD231PS 0(R8), Y1, Y12
 	VCVTPH2PS 16(SI), Y1
@@ -1210,7 +1213,7 @@ block:
 	VCVTPH2PS 48(SI), Y1
 	VFMADD231PS 96(R8), Y1, Y12
 	ADDQ $64, SI
-	PREFETCHT1 4096(BX)
+	PREFETCHT1 0(BX)(R11*1)
 	VCVTPH2PS 0(BX), Y1
 	VFMADD231PS 0(R8), Y1, Y13
 	VCVTPH2PS 16(BX), Y1

@@ -654,6 +654,7 @@ TEXT ·avx512NF4Dots(SB), NOSPLIT, $0-8
 	MOVQ AX, blockArgs_rowAt(DI)
 	MOVQ blockArgs_src(DI), AX
 	MOVQ AX, blockArgs_srcAt(DI)
+	MOVQ blockArgs_ahead(DI), R11
 pair:
 	MOVQ blockArgs_rowAt(DI), SI
 	VBROADCASTSS (SI), Z6
@@ -670,7 +671,7 @@ pair:
 	MOVQ blockArgs_dst(DI), R8
 	MOVQ blockArgs_blocks(DI), CX
 block:
-	PREFETCHT1 4096(SI)
+	PREFETCHT1 0(SI)(R11*1)
 	MOVBLZX (SI), AX
 	VMOVD AX, X0
 	VCVTDQ2PS X0, X0
@@ -691,7 +692,7 @@ block:
 	VPERMPS Z4, Z3, Z2
 	VFMADD231PS 192(R8), Z2, Z12
 	ADDQ $33, SI
-	PREFETCHT1 4096(BX)
+	PREFETCHT1 0(BX)(R11*1)
 	MOVBLZX (BX), AX
 	VMOVD AX, X0
 	VCVTDQ2PS X0, X0
@@ -743,6 +744,7 @@ TEXT ·avx512BF16Dots(SB), NOSPLIT, $0-8
 	MOVQ AX, blockArgs_rowAt(DI)
 	MOVQ blockArgs_src(DI), AX
 	MOVQ AX, blockArgs_srcAt(DI)
+	MOVQ blockArgs_ahead(DI), R11
 pair:
 	MOVQ blockArgs_rowAt(DI), SI
 	MOVQ blockArgs_rowAt(DI), BX
@@ -755,7 +757,7 @@ pair:
 	MOVQ blockArgs_dst(DI), R8
 	MOVQ blockArgs_blocks(DI), CX
 block:
-	PREFETCHT1 4096(SI)
+	PREFETCHT1 0(SI)(R11*1)
 	VPMOVZXWD 0(SI), Z1
 	VPSLLD $16, Z1, Z1
 	VFMADD231PS 0(R8), Z1, Z12
@@ -763,7 +765,7 @@ block:
 	VPSLLD $16, Z1, Z1
 	VFMADD231PS 64(R8), Z1, Z12
 	ADDQ $64, SI
-	PREFETCHT1 4096(BX)
+	PREFETCHT1 0(BX)(R11*1)
 	VPMOVZXWD 0(BX), Z1
 	VPSLLD $16, Z1, Z1
 	VFMADD231PS 0(R8), Z1, Z13
@@ -802,6 +804,7 @@ TEXT ·avx512F16Dots(SB), NOSPLIT, $0-8
 	MOVQ AX, blockArgs_rowAt(DI)
 	MOVQ blockArgs_src(DI), AX
 	MOVQ AX, blockArgs_srcAt(DI)
+	MOVQ blockArgs_ahead(DI), R11
 pair:
 	MOVQ blockArgs_rowAt(DI), SI
 	MOVQ blockArgs_rowAt(DI), BX
@@ -814,13 +817,13 @@ pair:
 	MOVQ blockArgs_dst(DI), R8
 	MOVQ blockArgs_blocks(DI), CX
 block:
-	PREFETCHT1 4096(SI)
+	PREFETCHT1 0(SI)(R11*1)
 	VCVTPH2PS 0(SI), Z1
 	VFMADD231PS 0(R8), Z1, Z12
 	VCVTPH2PS 32(SI), Z1
 	VFMADD231PS 64(R8), Z1, Z12
 	ADDQ $64, SI
-	PREFETCHT1 4096(BX)
+	PREFETCHT1 0(BX)(R11*1)
 	VCVTPH2PS 0(BX), Z1
 	VFMADD231PS 0(R8), Z1, Z13
 	VCVTPH2PS 32(BX), Z1

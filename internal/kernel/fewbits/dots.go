@@ -12,6 +12,10 @@ const unblocked = 32
 // together is how many elements kernels multiply at a time.
 func together(f quant.Format) int { return max(unblocked, f.Block()) }
 
+// leastAhead is how many bytes ahead of what is read of two rows memory is fetched, at the least:
+// what is as far behind their begins is the begins of two others.
+const leastAhead = 4096
+
 // HasDots says whether there is a kernel for Dots of so many elements, and vectors of so many
 // lanes.
 func (r *Rows) HasDots(lanes, n int) bool {
@@ -26,7 +30,8 @@ func (r *Rows) Dots(lanes int, sums, x []float32, first, from int) {
 	r.check(from, len(x))
 	s, size, at := withLanes(lanes), r.size(), offset(r.Format, from)
 	rows := r.Data[first*size:][:len(sums)*size]
-	args := blockArgs{dst: unsafe.Pointer(&x[0]), blocks: len(x) / together(r.Format), stride: size}
+	args := blockArgs{dst: unsafe.Pointer(&x[0]), blocks: len(x) / together(r.Format), stride: size,
+		ahead: 2 * size * (1 + leastAhead/(2*size))}
 	for len(sums) > 1 {
 		args.pairs = min(len(sums)/2, max(1, span/2/len(x)))
 		args.row, args.src = unsafe.Pointer(&rows[0]), unsafe.Pointer(&rows[at])

@@ -12,6 +12,7 @@ type blockArgs struct {
 
 	pairs, stride int            // of rows; bytes from a row to the next
 	sums          unsafe.Pointer // of each row, float32
+	ahead         int            // bytes from what is read to what is fetched
 
 	// Assembly keeps addresses, and what is read of a block's parts, here.
 	//lint:ignore U1000 only assembly uses them

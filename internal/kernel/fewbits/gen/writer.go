@@ -103,6 +103,7 @@ func (w *writer) dots(f form) {
 		w.op("MOVQ blockArgs_%s(DI), AX", what)
 		w.op("MOVQ AX, blockArgs_%sAt(DI)", what)
 	}
+	w.op("MOVQ blockArgs_ahead(DI), R11")
 	w.label("pair")
 	for i, base := range bases {
 		w.scales = scales[i]
@@ -123,7 +124,9 @@ func (w *writer) dots(f form) {
 		w.emit = func(vector, reg int) {
 			w.op("VFMADD231PS %d(R8), %s, %s", vector*w.bytes(), w.reg(reg), w.reg(sums[i]))
 		}
-		w.fetch(f)
+		for at := 0; at < f.bytes; at += 64 {
+			w.op("PREFETCHT1 %d(%s)(R11*1)", at, base)
+		}
 		f.block(w)
 		w.op("ADDQ $%d, %s", f.bytes, base)
 	}
@@ -145,8 +148,9 @@ var (
 	sums   = []int{12, 13}
 )
 
-// ahead is how many bytes ahead of what is read memory is fetched, to the L2 cache: the processor
-// by itself does not follow two rows, nor from one to the next, which lie one after the other.
+// ahead is how many bytes ahead of what is read memory is fetched: the processor by itself does not
+// go from a row to the next. With two rows at a time the arguments say how many, which lie behind
+// both.
 const ahead = 4096
 
 // fetch has a block fetched that is read later.
