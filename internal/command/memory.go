@@ -163,17 +163,17 @@ func (a account) least() account {
 	return a
 }
 
-// shrunk is the account with as little garbage as it has to be to take no more than so much, if
-// that is possible.
-func (a account) shrunk(bytes int64) (b account, ok bool) {
-	a.Garbage = min(a.Garbage, bytes-(a.total()-a.Garbage))
+// fitted is the account with garbage that is as much as what is held, for which less is collected,
+// or as a process has room for that may take so much, if that is enough.
+func (a account) fitted(bytes int64) (b account, ok bool) {
+	a.Garbage = min(max(a.Garbage, a.Held), bytes-(a.total()-a.Garbage))
 	return a, a.Garbage >= a.least().Garbage
 }
 
 // withinBudget is the account within a host budget that plans have a part of.
 func (a account) withinBudget(bytes int64, p *gomem.Planned) (account, error) {
 	host := p.Peak(space.Host)
-	b, ok := a.shrunk(bytes - host)
+	b, ok := a.fitted(bytes - host)
 	if !ok {
 		return a, errors.New(a.tooLittle(bytes, host, 0))
 	}

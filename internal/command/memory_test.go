@@ -72,3 +72,17 @@ func TestMoreThanExpected(t *testing.T) {
 	}
 	runtime.KeepAlive(ballast)
 }
+
+// TestGarbageFits: a process lets as much garbage lie as it holds, where its budget has room for
+// that, else as much as there is room for, and is refused where that is next to nothing.
+func TestGarbageFits(t *testing.T) {
+	const mib = 1 << 20
+	a := account{Held: 40 * mib, Passing: 4 * mib, Program: 36 * mib}
+	a.Garbage = garbage(a.Held)
+	for budget, want := range map[int64]int64{500: 40, 120: 40, 110: 30, 90: 10, 84: 4, 83: 0} {
+		b, ok := a.fitted(budget * mib)
+		if ok != (want > 0) || ok && (b.Garbage != want*mib || b.total() > budget*mib) {
+			t.Errorf("within %dMiB: %+v, %v, want %dMiB", budget, b, ok, want)
+		}
+	}
+}
