@@ -32,7 +32,8 @@ type code struct {
 // waiting is a launch that becomes that of the kernel which was written for it.
 type waiting struct {
 	kernels.Kernel
-	launch **driver.Launch
+	name, what string // of the task
+	launch     **driver.Launch
 }
 
 // loadCode loads the kernels.
@@ -78,8 +79,8 @@ func (d *Device) Compile() error {
 	}
 	return d.bound(func() error {
 		if err := d.compile(missing); err != nil {
-			return fmt.Errorf("cuda device: the kernels of %d chains, which can be interpreted "+
-				"instead: %w", len(missing), err)
+			return fmt.Errorf("cuda device: %s, which can be interpreted instead: %w",
+				d.chains(launches, missing), err)
 		}
 		for _, l := range launches {
 			*l.launch = d.code.kernels[l.Written.Name].Prepare(l.Grid, l.Block, l.Shared,
@@ -87,6 +88,24 @@ func (d *Device) Compile() error {
 		}
 		return nil
 	})
+}
+
+// chains names what does not compile: the operation whose kernel does not by itself, of which the
+// kernel is that of the first launch; all of them if each does.
+func (d *Device) chains(launches []waiting, missing map[string]*kernels.Written) string {
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		w := missing[name]
+		if _, err := d.code.compiler.Compile(kernels.WrittenSource([]*kernels.Written{w}),
+			"kernels"); err == nil {
+			continue
+		}
+		for _, l := range launches {
+			if l.Written.Name == name {
+				return fmt.Sprintf("the kernel %s of the chain %s (%s)", name, l.name, l.what)
+			}
+		}
+	}
+	return fmt.Sprintf("the kernels of %d chains", len(missing))
 }
 
 // compile loads kernels that were written, by their names, which they are in the order of: plans

@@ -154,7 +154,7 @@ func (d *Device) prepare(t *task, c kernels.Command) error {
 		}
 		l := k.Prepare(c.Grid, c.Block, c.Shared, slices.Clone(c.Args))
 		if c.Written != nil && !d.options.Interpret {
-			d.code.waiting = append(d.code.waiting, waiting{c, &l})
+			d.code.waiting = append(d.code.waiting, waiting{c, t.name, t.what, &l})
 		}
 		t.parts = append(t.parts, func(s *stream) error { return s.cu.Launch(l) })
 	case kernels.Gemm:

@@ -18,13 +18,19 @@ import (
 // one that is written for it.
 func (r *rig) written(y device.Operand, x float32, text string) device.Task {
 	r.t.Helper()
+	return r.writtenAs(y, x, "test_written", text)
+}
+
+// writtenAs is one whose kernel has a name.
+func (r *rig) writtenAs(y device.Operand, x float32, name, text string) device.Task {
+	r.t.Helper()
 	do := func(c *kernels.Call) ([]kernels.Command, error) {
 		one := [3]uint32{1, 1, 1}
 		return []kernels.Command{kernels.Kernel{Name: "test_more", Grid: one, Block: one,
 			Args:    kernels.Add(kernels.Add(nil, c.In[0].Addr), x),
-			Written: &kernels.Written{Name: "test_written", Text: text}}}, nil
+			Written: &kernels.Written{Name: name, Text: text}}}, nil
 	}
-	task, err := r.Launch(device.Launch{Engine: space.Compute, Name: "written", What: "test",
+	task, err := r.Launch(device.Launch{Engine: space.Compute, Name: "as " + name, What: "test",
 		Op: commands{&do}, In: []device.Operand{y}})
 	if err != nil {
 		r.t.Fatal(err)
@@ -76,12 +82,14 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestWrittenBadly: a kernel that does not compile is an error that says what does without.
+// TestWrittenBadly: a kernel that does not compile is an error that says what does without, and
+// which it is.
 func TestWrittenBadly(t *testing.T) {
 	r, _ := replaying(t, nil)
-	r.written(f32(r.near, 256, 1), 3, "no kernel")
-	if err := r.Compile(); err == nil || !strings.Contains(err.Error(), "1 chains") ||
-		!strings.Contains(err.Error(), "interpreted") {
+	r.written(f32(r.near, 256, 1), 3, writtenText)
+	r.writtenAs(f32(r.near, 256, 1), 3, "worse", "no kernel")
+	if err := r.Compile(); err == nil || !strings.Contains(err.Error(),
+		"the kernel worse of the chain as worse (test), which can be interpreted") {
 		t.Error(err)
 	}
 }
