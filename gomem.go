@@ -68,12 +68,18 @@ type target struct {
 	checks  []check
 }
 
-// Compile is [Plan] and [Open]: it decides how to run the targets of a graph,
+// Compile is [Reserve], [Plan] and [Open]: it decides how to run the targets of a graph,
 // takes the memory that the plans need and sets every variable to its initial
 // value. The error wraps an *[ErrOutOfMemory] if a budget cannot be met.
 func Compile(ctx context.Context, g *graph.Graph, o Options, targets ...Target) (*Session, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("gomem: %w", err)
+	}
+	if o.DeviceBytes > 0 && o.ReserveBytes == 0 {
+		var err error
+		if o.ReserveBytes, err = Reserve(o); err != nil {
+			return nil, err
+		}
 	}
 	p, err := Plan(ctx, g, o, targets...)
 	if err != nil {
@@ -144,7 +150,7 @@ func (s *Session) open(o Options) error {
 	}
 	s.network = reserve{o.NetworkBytes, meter}
 	if _, ok := GPU(o.Device); ok {
-		s.beside = workspaces(results)
+		s.beside = workspaces(results) + o.ReserveBytes
 	}
 	var err error
 	if s.device, err = o.open(s.planned); err != nil {
@@ -187,10 +193,8 @@ func (s *Session) open(o Options) error {
 		t.checks = checksOf(s.planned.Graph, s.planned.Targets[i], r.Plan.Feeds)
 		s.targets = append(s.targets, t)
 	}
-	if d, ok := s.device.(device.Trier); ok {
-		if err := d.Try(); err != nil {
-			return err
-		}
+	if err := ready(s.device, s.planned, o); err != nil {
+		return err
 	}
 	switch {
 	case !Computes(o.Device): // nor exchanges

@@ -17,7 +17,8 @@ import (
 )
 
 // CUDA is the machine's first NVIDIA GPU; "cuda:1" is its second. Of the device's budget,
-// matrix products have 32 MiB a compute stream beside the plans.
+// matrix products have 32 MiB a compute stream beside the plans, and Options.ReserveBytes are for
+// the GPU's context, kernels and libraries.
 const CUDA = "cuda"
 
 // GPU is the number of the GPU that a device's name says, and whether it says one.
@@ -65,32 +66,34 @@ func GPUs() ([]GPUInfo, error) {
 	return all, err
 }
 
-// openGPU makes the device of a GPU.
-func (o Options) openGPU(number int) (device.Device, error) {
+// cuda are the options of a GPU's device.
+func (o Options) cuda(number int) cuda.Options {
 	c := cuda.Options{GPU: number, Source: kernels.Source(), Threads: o.Threads, DiskDir: o.Disk,
 		TF32: o.Precision == precision.TF32, Eager: o.NoCUDAGraphs,
 		Interpret: o.InterpretChains, Logger: o.Logger}
 	if o.Trace != nil {
 		c.Listener = o.Trace.Listen
 	}
-	d, err := cuda.Open(c)
+	return c
+}
+
+// openGPU makes the device of a GPU.
+func (o Options) openGPU(number int) (device.Device, error) {
+	d, err := cuda.Open(o.cuda(number))
 	if err != nil {
 		return nil, err // not d: a nil pointer in an interface is not nil
 	}
 	return d, nil
 }
 
-// Workspace is what of a device's budget is not for plans, in bytes: on a GPU, what matrix
-// products work in, for each compute stream. 0 streams are one.
-func Workspace(device string, streams int) int64 {
-	if _, ok := GPU(device); ok {
-		return cuda.Workspace * int64(max(streams, 1))
+// Beside is what of a device's budget is not for plans, in bytes: on a GPU, what matrix products
+// work in, for each compute stream, and ReserveBytes.
+func (o Options) Beside() int64 {
+	if _, ok := GPU(o.Device); ok {
+		return o.ReserveBytes + cuda.Workspace*int64(max(o.Streams, 1))
 	}
-	return 0
+	return o.ReserveBytes
 }
-
-// workspace is that of the options.
-func (o Options) workspace() int64 { return Workspace(o.Device, o.Streams) }
 
 // workspaces is what the compute streams of plans have for matrix products.
 func workspaces(results []*planner.Result) int64 {

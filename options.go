@@ -148,7 +148,11 @@ type Options struct {
 	NoSwap      bool  // keep intermediates on the device
 	Streams     int   // compute streams; 0 is 1
 	DeviceBytes int64 // budget of the device; 0 is none
-	HostBytes   int64 // budget of the host; 0 is none
+	// ReserveBytes are the bytes of the device's budget that are not for plans, but for the
+	// context of a GPU, kernels and libraries: what [Reserve] has measured. 0 is none; Compile
+	// measures it then.
+	ReserveBytes int64
+	HostBytes    int64 // budget of the host; 0 is none
 	// NetworkBytes are the bytes of the host's budget that are not for plans, but for what
 	// Network and those behind it have there: buffers, caches, outboxes.
 	NetworkBytes int64
@@ -189,7 +193,7 @@ type Options struct {
 	NoCUDAGraphs bool
 	// InterpretChains has elementwise operations on a GPU, one after the other, by one kernel for
 	// all of them. Otherwise Open has kernels of their own compiled for them, which the user's
-	// cache keeps, and which take some of the GPU's memory that no budget counts. Bits are the
+	// cache keeps, and which take some of the GPU's memory, of ReserveBytes. Bits are the
 	// same.
 	InterpretChains bool
 	Disk            string // directory of the file that is CPU's disk, if it has one
@@ -213,7 +217,7 @@ func (o Options) Planning() planner.Options {
 	}
 	near := o.DeviceBytes
 	if near > 0 {
-		near = max(near-o.workspace(), 1)
+		near = max(near-o.Beside(), 1)
 	}
 	return planner.Options{
 		Policy: o.Policy, Strategy: o.Strategy, Partition: o.Partition, Lookahead: o.Lookahead,
@@ -237,8 +241,8 @@ func (o Options) With(c planner.Options) Options {
 	if o.HostBytes > 0 && o.HostBytes <= math.MaxInt64-o.reserved() {
 		o.HostBytes += o.reserved()
 	}
-	if w := o.workspace(); o.DeviceBytes > 0 && o.DeviceBytes <= math.MaxInt64-w {
-		o.DeviceBytes += w
+	if b := o.Beside(); o.DeviceBytes > 0 && o.DeviceBytes <= math.MaxInt64-b {
+		o.DeviceBytes += b
 	}
 	o.NoFusion, o.Mesh, o.Rank, o.Precision = c.NoFusion, c.Mesh, c.Rank, c.Precision
 	o.Gathers = c.Gathers
@@ -293,9 +297,13 @@ func (o Options) Validate() error {
 			cmp.Or(o.Device, CPU), CUDA)
 	case gpu && o.CopyBytesPerSecond > 0:
 		return fmt.Errorf("device %s: the speed of its copies is its own", o.Device)
-	case gpu && o.DeviceBytes > 0 && o.DeviceBytes <= o.workspace():
-		return fmt.Errorf("device %s: a budget of %d bytes, of which matrix products take %d",
-			o.Device, o.DeviceBytes, o.workspace())
+	case o.ReserveBytes < 0 || o.ReserveBytes > 0 && !gpu && profile == nil:
+		return fmt.Errorf("%d bytes of device %s are reserved: want none, or those of a GPU's "+
+			"context, kernels and libraries", o.ReserveBytes, cmp.Or(o.Device, CPU))
+	case o.DeviceBytes > 0 && o.Beside() >= o.DeviceBytes:
+		return fmt.Errorf("device %s: a budget of %d bytes, of which matrix products take %d, "+
+			"and the GPU's context, kernels and libraries %d: want more than both", o.Device,
+			o.DeviceBytes, o.Beside()-o.ReserveBytes, o.ReserveBytes)
 	}
 	return o.Planning().Validate()
 }

@@ -43,10 +43,18 @@ func (o Options) logged(ctx context.Context) (context.Context, func()) {
 // beside says of an error that there is less of a memory than its budget.
 func (o Options) beside(err error) error {
 	e, ok := errors.AsType[*ErrOutOfMemory](err)
-	if w := o.workspace(); ok && w > 0 && e.Space == space.Device {
-		return fmt.Errorf("beside %d bytes of the device's for matrix products: %w", w, err)
+	if !ok {
+		return err
 	}
-	if !ok || o.reserved() == 0 || e.Space != space.Host {
+	b := o.Beside()
+	if e.Remedy.Space == space.Device && e.Remedy.Bytes > 0 {
+		e.Remedy.Bytes += b
+	}
+	if e.Space == space.Device {
+		e.Need, e.Budget, e.Beside = e.Need+b, e.Budget+b, b
+		return err
+	}
+	if o.reserved() == 0 || e.Space != space.Host {
 		return err
 	}
 	if o.ProcessBytes == 0 {
@@ -90,7 +98,7 @@ func (o Options) withReserved(bytes int64, of space.ID, err error) (int64, error
 	case space.Host:
 		bytes += o.reserved()
 	case space.Device:
-		bytes += o.workspace()
+		bytes += o.Beside()
 	}
 	return bytes, nil
 }

@@ -259,7 +259,7 @@ func (a *advisor) reading(p proposal) (*built, gomem.Options, error) {
 		}
 	}
 	o, err := p.plan.options(a.options.DeviceBytes, a.options.HostBytes)
-	if err == nil {
+	if o.ReserveBytes = a.options.ReserveBytes; err == nil {
 		o, err = b.priced(o, a.cmd.Device)
 	}
 	if a.options.Machine != nil {

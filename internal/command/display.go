@@ -77,6 +77,7 @@ func (d *textDisplay) start() {
 		{"plan", h.method()},
 		{"precision", h.Precision},
 		{"device", within(h.DevicePeak, h.DeviceBudget) + h.versus()},
+		{"reserved", h.reserve()},
 		{"host", h.host()},
 		{"disk", ifAny(h.DiskPeak, h.DiskBudget)},
 		{"process", h.Beside.String()},

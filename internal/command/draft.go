@@ -188,6 +188,9 @@ func (c *trainCmd) ready(ctx context.Context, e *env) (*draft, error) {
 		return nil, err
 	}
 	c.packed = packs(c.spec())
+	if err := c.keeping(e, c.Device, c.InterpretChains); err != nil {
+		return nil, err
+	}
 	guessing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	read, likely, flags := make(chan struct{}), *c, c.modelFlags

@@ -143,13 +143,16 @@ func (c *fitCmd) Run(ctx context.Context, e *env) error {
 		c.Device = on
 	}
 	c.plans = true
+	if err := c.keeping(e, c.Device, false); err != nil {
+		return err
+	}
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err != nil {
 		return err
 	}
 	q = q.divided(o.Mesh)
 	// There is no largest without budgets: vanilla has them here, too.
-	setDefault(&o.DeviceBytes, b.model.DeviceBytes)
+	setDefault(&o.DeviceBytes, b.model.DeviceBytes+o.Beside())
 	setDefault(&o.HostBytes, cmp.Or(b.model.HostBytes, machineMemory()))
 	if o.DeviceBytes == 0 || o.HostBytes == 0 {
 		return usagef("--device-memory and --host-memory are missing: %s says none of its own",

@@ -200,6 +200,10 @@ type planFlags struct {
 	HostBytes   byteSize      `name:"host-memory" group:"plan" placeholder:"SIZE"`
 	DiskBytes   byteSize      `name:"disk-memory" group:"plan" placeholder:"SIZE"`
 
+	DeviceReserve byteSize `group:"plan" placeholder:"SIZE"`
+
+	// reserved is what plans leave of the device's budget to what a GPU takes itself: see keeping.
+	reserved int64
 	// size and rank are the processes that a mesh of several may be for, and this one's
 	// place among them. Without, it must be for one, unless it is only planned.
 	size, rank int
@@ -214,6 +218,7 @@ func (f planFlags) given() []option {
 		{"mesh", f.Mesh != ""}, {"layout", f.Layout != ""}, {"precision", f.Precision != ""},
 		{"no-placement", f.NoPlacement}, {"no-swap", f.NoSwap}, {"streams", f.Streams > 0},
 		{"plan-time", f.PlanTime > 0}, {"device-memory", f.DeviceBytes > 0},
+		{"device-reserve", f.DeviceReserve > 0},
 		{"host-memory", f.HostBytes > 0}, {"disk-memory", f.DiskBytes > 0}}
 }
 

@@ -216,9 +216,8 @@ func (f modelFlags) begin(w io.Writer, plan planFlags, device string) (*built, g
 	if err != nil {
 		return nil, gomem.Options{}, err
 	}
-	beside := gomem.Workspace(device, int(plan.Streams))
-	o, err := plan.options(b.model.DeviceBytes+beside, b.model.HostBytes)
-	if err == nil {
+	o, err := plan.options(b.model.DeviceBytes+plan.beside(device), b.model.HostBytes)
+	if o.ReserveBytes = plan.reserved; err == nil {
 		o, err = b.priced(o, device)
 	}
 	return b, b.within(o, plan), misnamed(err)

@@ -143,6 +143,9 @@ func (c *planCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	c.Device = e.onto(devices[0])
+	if err := c.keeping(e, c.Device, false); err != nil {
+		return err
+	}
 	documents, err := c.documents(ctx, e)
 	if err != nil {
 		return err
@@ -304,7 +307,7 @@ func explain(ctx context.Context, w io.Writer, b *built, o gomem.Options, p plan
 		return x, err
 	}
 	for i := range x.Ranks {
-		x.Ranks[i].Device += gomem.Workspace(o.Device, o.Streams)
+		x.Ranks[i].Device += o.Beside()
 	}
 	if len(x.Ranks) > 0 {
 		x.Wire = wireOf(b, p)
@@ -344,6 +347,7 @@ func (x explanation) print(w io.Writer) {
 		{"plan", x.method()},
 		{"precision", x.Precision},
 		{"device budget", budget(x.DeviceBudget)},
+		{"reserved", x.reserve()},
 		{"smallest possible", exact(x.MinDevice)},
 		x.smaller(),
 		{"evaluation needs", size(x.EvalDevice)},
@@ -364,14 +368,6 @@ func (x explanation) print(w io.Writer) {
 	}
 	printPeak(w, "device", x.AtDevice)
 	printPeak(w, "host", x.AtHost)
-}
-
-// within is what there is of a host budget that is of the whole process.
-func (x explanation) within() string {
-	if !x.whole {
-		return ""
-	}
-	return x.host()
 }
 
 // step is what is planned.

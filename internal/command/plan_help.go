@@ -6,6 +6,9 @@ plan --device
     The machine to plan for: cpu, this one; cuda or cuda:N, its GPU; or sim:NAME, one of
     titanx, titanx-thesis, h200-pcie5 and gh200, or a file NAME.json (default: the first
     GPU that can be used, else cpu).
+--device-reserve
+    Of a GPU's budget, or a simulated one's, what plans leave to its context, kernels and
+    libraries (default: what they take here, and an eighth; 0 where nothing is to be measured).
 plan --workers
     Plan what one of so many workers does, and print of each weight whether they send it whole
     or by factors, with the bytes of both. lda: of so many, the one that takes most memory.

@@ -185,11 +185,14 @@ func planTask(ctx context.Context, e *env, t taskPlan) (p planned, session gomem
 	}
 	b := (&built{kind: t.kind, targets: t.targets, model: &models.Model{
 		Model: nn.Model{Graph: t.graph}, Name: t.Model, Size: t.Size}}).expects()
-	beside := gomem.Workspace(t.Device, int(t.Streams))
-	o, err := t.options(t.device+beside, t.host)
+	if err := t.keeping(e, t.Device, t.InterpretChains); err != nil {
+		return p, session, err
+	}
+	o, err := t.options(t.device+t.beside(t.Device), t.host)
 	if err != nil {
 		return p, session, err
 	}
+	o.ReserveBytes = t.reserved
 	if o, err = b.priced(o, t.Device); err != nil {
 		return p, session, err
 	}

@@ -65,7 +65,7 @@ func (b *built) measured(ctx context.Context, w io.Writer, o gomem.Options, calm
 	if err != nil {
 		return o, err
 	}
-	near := vanilla.Peak(space.Device) + gomem.Workspace(o.Device, o.Streams)
+	near := vanilla.Peak(space.Device) + o.Beside()
 	if near <= o.DeviceBytes && vanilla.Peak(space.Host) <= o.Planning().HostBytes {
 		return o, nil
 	}

@@ -59,6 +59,9 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	c.Device = e.onto(c.Device)
+	if err := c.keeping(e, c.Device, c.InterpretChains); err != nil {
+		return err
+	}
 	b, o, err := c.begin(e.stderr, c.planFlags, c.Device)
 	if err != nil {
 		return err

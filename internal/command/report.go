@@ -44,6 +44,7 @@ type report struct {
 
 	DeviceBudget  int64 `json:"device_budget_bytes"`
 	DevicePeak    int64 `json:"device_peak_bytes"`
+	Reserve       int64 `json:"device_reserve_bytes,omitempty"` // of both, what a GPU takes itself
 	HostBudget    int64 `json:"host_budget_bytes"`
 	HostPeak      int64 `json:"host_peak_bytes"`
 	DiskBudget    int64 `json:"disk_budget_bytes"` // 0: there is no disk
@@ -93,9 +94,9 @@ func newReport(m *models.Model, o gomem.Options, p, vanilla planned) report {
 	}
 	r.Partitions, r.Lookahead, r.Prefetch = t.Parts, p.Results[0].Lookahead, p.Results[0].Prefetch
 	r.Nodes, r.Launches, r.Steps = p.Graph.Len(), t.Launches(), len(t.Steps)
-	beside := gomem.Workspace(o.Device, o.Streams)
+	beside := o.Beside()
 	r.DevicePeak, r.HostPeak = p.Peak(space.Device)+beside, p.Peak(space.Host)
-	r.DiskPeak = p.Peak(space.Disk)
+	r.DiskPeak, r.Reserve = p.Peak(space.Disk), o.ReserveBytes
 	r.VanillaDevice = vanilla.Peak(space.Device) + beside
 	r.SwapOut, r.SwapIn = traffic[space.SwapOut], traffic[space.SwapIn]
 	r.Stage = traffic[space.Stage]
@@ -136,6 +137,14 @@ func (r report) host() string {
 		within(r.HostPeak+r.Beside.total(), r.HostBudget))
 }
 
+// within is what there is of a host budget that is of the whole process.
+func (x explanation) within() string {
+	if !x.whole {
+		return ""
+	}
+	return x.host()
+}
+
 // versus states vanilla's device peak and the ratio, unless this is vanilla.
 func (r report) versus() string {
 	if r.Policy == baseline {
@@ -156,6 +165,14 @@ func within(bytes, budget int64) string {
 		return size(bytes)
 	}
 	return fmt.Sprintf("%s of %s", size(bytes), size(budget))
+}
+
+// reserve says what of the device's peak is not for the plan, nor for products.
+func (r report) reserve() string {
+	if r.Reserve == 0 {
+		return ""
+	}
+	return size(r.Reserve) + " of it for the GPU's context, kernels and libraries"
 }
 
 // ifAny prints a peak and its budget, or nothing if there is no budget.

@@ -105,7 +105,7 @@ func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Opti
 	if err != nil {
 		return x, b.inFlags(err, o)
 	}
-	x.Vanilla = vanilla.Peak(space.Device)
+	x.Vanilla = vanilla.Peak(space.Device) + o.Beside()
 	budgets := budgets(x.MinDevice, x.Vanilla, o.DeviceBytes, int64(cmp.Or(c.Points, usualPoints)))
 	var series planner.Series
 	for i, budget := range budgets {
@@ -117,14 +117,14 @@ func (c *planCmd) curve(ctx context.Context, w io.Writer, b *built, o gomem.Opti
 		if err != nil {
 			return x, b.inFlags(err, o)
 		}
-		x.Points = append(x.Points, x.point(b, planned{p}, budget))
+		x.Points = append(x.Points, x.point(b, o, planned{p}))
 	}
 	return x, nil
 }
 
-// point is a plan in numbers.
-func (x curve) point(b *built, p planned, budget int64) point {
-	r := newReport(b.model, gomem.Options{}, p, p)
+// point is the plan of some options in numbers.
+func (x curve) point(b *built, o gomem.Options, p planned) point {
+	r, budget := newReport(b.model, o, p, p), o.DeviceBytes
 	took := milliseconds(stepTime(b, p))
 	return point{Budget: budget, Device: r.DevicePeak, Host: r.HostPeak, Copied: r.copies(),
 		PredictedMS: took, LowerBoundMS: milliseconds(lowerBound(b, p, p.bounds(b), budget)),

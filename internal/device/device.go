@@ -71,6 +71,12 @@ type Trier interface {
 	Try() error
 }
 
+// Accountant is a device of whose memory the process has more than it allocates.
+type Accountant interface {
+	// Beside is how many bytes that is, beside the memories and what streams work in.
+	Beside() (int64, error)
+}
+
 // Compiler is a device that has a compiler for what tasks are made of.
 type Compiler interface {
 	// Compile compiles what tasks are quicker by that were made since the last call, all of it

@@ -20,6 +20,7 @@ type ErrOutOfMemory struct {
 	// does, the Remedy is to raise the device's too.
 	Need   int64
 	Budget int64         // of Space, in bytes
+	Beside int64         // bytes of Need, and of Budget, that are not for plans
 	At     string        // the operation at which the most bytes are live
 	Op     string        // its operation's name
 	Live   []plan.Holder // the ten largest holders of Space at that point, workspaces included
@@ -33,9 +34,13 @@ func (e *ErrOutOfMemory) Error() string { return e.Explain() + "; " + e.Remedy.S
 
 // Explain is the line but for the remedy.
 func (e *ErrOutOfMemory) Explain() string {
-	text := fmt.Sprintf("%s needs %s (%d bytes) of %s memory, the budget is %s; %s (%s) sets it",
+	beside := ""
+	if e.Beside > 0 {
+		beside = fmt.Sprintf(", %s of both beside the plan", units.BytesSize(float64(e.Beside)))
+	}
+	text := fmt.Sprintf("%s needs %s (%d bytes) of %s memory, the budget is %s%s; %s (%s) sets it",
 		e.Target, units.BytesSize(float64(e.Need)), e.Need, e.Space,
-		units.BytesSize(float64(e.Budget)), e.At, e.Op)
+		units.BytesSize(float64(e.Budget)), beside, e.At, e.Op)
 	if list := e.holders(); len(list) > 0 {
 		text += ": " + strings.Join(list, ", ")
 	}

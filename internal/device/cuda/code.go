@@ -133,6 +133,9 @@ func (d *Device) compile(missing map[string]*kernels.Written) error {
 		if d.code.kernels[w.Name], err = m.Kernel(w.Name); err != nil {
 			return err
 		}
+		if err := d.account.uses(d.code.kernels[w.Name]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -183,6 +186,9 @@ func (d *Device) kernel(name string, shared uint32) (*driver.Kernel, error) {
 	if !ok {
 		var err error
 		if k, err = d.code.module.Kernel(name); err != nil {
+			return nil, err
+		}
+		if err := d.account.uses(k); err != nil {
 			return nil, err
 		}
 		d.code.kernels[name] = k

@@ -51,7 +51,7 @@ type Device struct {
 	options  Options
 	opened   time.Time
 	gpu      *driver.GPU
-	free     int64 // bytes, before anything but the context was taken
+	account  account
 	host     *cpu.Device
 	code     code
 	blas     *driver.Blas
@@ -99,7 +99,7 @@ func Open(o Options) (*Device, error) {
 	}
 	if err := d.open(); err != nil {
 		if d.gpu != nil {
-			err = errors.Join(err, d.gpu.Close())
+			err = errors.Join(err, d.account.close(), d.gpu.Close())
 		}
 		return nil, fmt.Errorf("cuda device: %w", err)
 	}
@@ -121,10 +121,7 @@ func (d *Device) open() error {
 	if err := d.bound(d.gpu.Sync); err != nil {
 		return &BrokenError{d.gpu.Name, err}
 	}
-	if err := d.bound(func() (err error) {
-		d.free, _, err = d.gpu.Free()
-		return err
-	}); err != nil {
+	if err := d.bound(func() error { return d.account.begin(d) }); err != nil {
 		return err
 	}
 	if d.blas, err = d.gpu.Blas(); err != nil {
@@ -235,7 +232,7 @@ func (d *Device) Try() error {
 			for _, m := range d.memories {
 				err = errors.Join(err, d.gpu.Clear(m.addr, m.bytes))
 			}
-			return errors.Join(err, d.gpu.Sync(), d.account())
+			return errors.Join(err, d.gpu.Sync())
 		})
 		if err != nil {
 			return fmt.Errorf("cuda device: %w", err)
@@ -245,25 +242,15 @@ func (d *Device) Try() error {
 	return nil
 }
 
-// account tells the log who has the GPU's memory once all is ready for the first step.
-func (d *Device) account() error {
-	if d.options.Logger == nil {
-		return nil
-	}
-	free, total, err := d.gpu.Free()
-	var plans, workspaces int64
-	for _, m := range d.memories {
-		plans += m.bytes
-	}
-	for _, s := range d.streams {
-		if s, ok := s.(*stream); ok && s.workspace != 0 {
-			workspaces += d.options.Workspace
-		}
-	}
-	d.options.Logger.Info("the GPU's memory", "total_bytes", total, "plans_bytes", plans,
-		"workspaces_bytes", workspaces, "libraries_bytes", d.free-free-plans-workspaces,
-		"context_and_others_bytes", total-d.free, "free_bytes", free)
-	return err
+// Beside is how many bytes of the GPU's memory the process has beside what its devices have
+// allocated: the context, kernels, what libraries took, and what threads of the kernels that tasks
+// were made of have for themselves. Once kernels have run that is counted twice.
+func (d *Device) Beside() (bytes int64, err error) {
+	err = d.bound(func() (err error) {
+		bytes, err = d.account.beside(d)
+		return err
+	})
+	return bytes, err
 }
 
 // settle waits until the GPU's streams are done.
@@ -298,7 +285,7 @@ func (d *Device) Close() error {
 		}
 		errs = append(errs, d.convs.close(), d.stage.close(), d.peer.close())
 		return errors.Join(append(errs, d.clock.close(), d.closeCode())...)
-	}), d.gpu.Close())
+	}), d.account.close(), d.gpu.Close())
 	if d.broken.Load() {
 		return nil // the driver repeats the GPU's error with every call
 	}

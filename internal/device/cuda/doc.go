@@ -19,10 +19,15 @@
 // through a mebibyte that is, which was taken first: the goroutine that issues waits for each of
 // these copies, and no other stream is given anything meanwhile. What cuBLAS works in is one more
 // allocation a compute stream, of [Workspace] bytes: it is there beside the plan's and must be
-// counted to it. What cuDNN works in is scratch of the plan, as much as a convolution wants. What
-// the libraries take besides, for handles and for what they load for their first product, is not
-// counted; but streams are started, and products computed in them, before the plan's memory is
-// taken, so that it is missing then or never.
+// counted to it. What cuDNN works in is scratch of the plan, as much as a convolution wants.
+//
+// Beside that the process has a context, modules of kernels, what libraries take for handles and
+// load for their first product, and, of kernels whose threads need memory of their own, as much for
+// all threads that the GPU has at once, which the driver takes by their first launch. [Measure] is
+// how much that is before there are plans, and [Device.Beside] when all is ready. Streams are
+// started, and products computed in them, before the plan's memory is taken, so that what is
+// missing is missing then. NVML says what the process has; without it, it is what is not free, and
+// a context that is thought to be no larger than others were seen to be.
 //
 // # Libraries
 //

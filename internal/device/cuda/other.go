@@ -35,6 +35,11 @@ var ErrLeftOut = errors.New("this build has no CUDA device: it is for Linux on x
 // Open is not possible in this build.
 func Open(Options) (device.Device, error) { return nil, ErrLeftOut }
 
+// Measure is not possible in this build.
+func Measure(Options, int) (int64, error) {
+	return 0, fmt.Errorf("%w: %w", ErrNone, ErrLeftOut)
+}
+
 // Convolves is true of no convolution in this build: there is no library.
 func Convolves(_ Options, list []kernels.Conv) ([]Convolved, error) {
 	return make([]Convolved, len(list)), nil

@@ -3,10 +3,8 @@
 package cuda_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -97,23 +95,5 @@ func launchProduct(r *rig, g kernels.Gemm) {
 		In: []device.Operand{place(off, g.Batch*g.M*g.K), place(1<<18, g.Batch*g.K*g.N)}})
 	if err != nil {
 		r.t.Fatal(err)
-	}
-}
-
-// TestMemoryIsAccountedFor: once all is ready, the log says who has the GPU's memory, to the byte.
-func TestMemoryIsAccountedFor(t *testing.T) {
-	t.Setenv("EMU_HANDLE", "12345")
-	t.Setenv("EMU_FIRST", "54321")
-	var log bytes.Buffer
-	o := options(t, source)
-	o.Workspace, o.Logger = 1<<16, slog.New(slog.NewTextHandler(&log, nil))
-	r := newRig(t, o)
-	if err := r.Try(); err != nil {
-		t.Fatal(err)
-	}
-	const want = "plans_bytes=1048576 workspaces_bytes=65536 libraries_bytes=66666 " +
-		"context_and_others_bytes=0 "
-	if !strings.Contains(log.String(), want) {
-		t.Errorf("the log has no %s: %s", want, &log)
 	}
 }

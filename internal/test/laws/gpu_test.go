@@ -89,6 +89,12 @@ func learnt(m *nn.Model, o gomem.Options, n int) ([]float32, []gomem.Tensor, err
 func stepOnGPU(s *gomem.Session, m *nn.Model, n int) (losses []float32, all []gomem.Tensor,
 	err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
+	return openOnGPU(s, m, n)
+}
+
+// openOnGPU runs a session of a model, and leaves it open.
+func openOnGPU(s *gomem.Session, m *nn.Model, n int) (losses []float32, all []gomem.Tensor,
+	err error) {
 	feeds := gomem.Feeds{m.LearningRate: gomem.Scalar(0.01)}
 	for _, v := range []graph.Value{m.Seed, m.Step} {
 		feeds[v] = gomem.NewTensor(v.Type())

@@ -1,6 +1,6 @@
 // Package driver calls NVIDIA's libraries from Go without cgo: the driver (libcuda), the
-// compiler of kernels (NVRTC), matrix products (cuBLAS) and convolutions (cuDNN). It knows no
-// plans and no devices of ours.
+// compiler of kernels (NVRTC), matrix products (cuBLAS), convolutions (cuDNN), and what says who
+// has the GPU's memory (NVML). It knows no plans and no devices of ours.
 //
 // The libraries are found and loaded when the program runs, so it builds on a machine
 // without CUDA, with CGO_ENABLED=0, and where there is no driver [Load] says so. Functions

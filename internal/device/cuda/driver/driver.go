@@ -58,6 +58,7 @@ const (
 	cuModuleLoadData
 	cuModuleUnload
 	cuModuleGetFunction
+	cuFuncGetAttribute
 	cuFuncSetAttribute
 	cuLaunchKernel
 )
@@ -114,6 +115,7 @@ func driverSymbols() []string {
 		cuModuleLoadData:          "cuModuleLoadData",
 		cuModuleUnload:            "cuModuleUnload",
 		cuModuleGetFunction:       "cuModuleGetFunction",
+		cuFuncGetAttribute:        "cuFuncGetAttribute",
 		cuFuncSetAttribute:        "cuFuncSetAttribute",
 		cuLaunchKernel:            "cuLaunchKernel",
 	}

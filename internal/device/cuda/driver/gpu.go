@@ -5,6 +5,7 @@ package driver
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"unsafe"
 )
 
@@ -18,6 +19,7 @@ type GPU struct {
 	Units      int    // multiprocessors
 	Copiers    int    // copy engines
 	Shared     int    // bytes of shared memory that a block can ask for
+	Threads    int    // that a multiprocessor has at once
 
 	ordinal int32
 	context uintptr
@@ -29,7 +31,11 @@ func (d *Driver) Open(number int) (*GPU, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g, d.do(cuDevicePrimaryCtxRetain, uintptr(unsafe.Pointer(&g.context)), word(g.ordinal))
+	if err := d.do(cuDevicePrimaryCtxRetain, uintptr(unsafe.Pointer(&g.context)),
+		word(g.ordinal)); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // Look describes a GPU by its number, from 0, without taking anything of it: what needs a
@@ -73,7 +79,8 @@ func (g *GPU) describe() error {
 		to *int
 	}{
 		{attributeMajor, &major}, {attributeMinor, &minor}, {attributeUnits, &g.Units},
-		{attributeCopiers, &g.Copiers}, {attributeShared, &g.Shared}} {
+		{attributeCopiers, &g.Copiers}, {attributeShared, &g.Shared},
+		{attributeThreads, &g.Threads}} {
 		var v int32
 		if err := g.do(cuDeviceGetAttribute, uintptr(unsafe.Pointer(&v)), a.id,
 			word(g.ordinal)); err != nil {
@@ -137,12 +144,38 @@ func (g *GPU) Free() (free, total int64, err error) {
 
 // Alloc takes so many bytes of the GPU's memory, at least one, and returns the address.
 func (g *GPU) Alloc(bytes int64) (addr uint64, err error) {
-	err = g.do(cuMemAlloc, uintptr(unsafe.Pointer(&addr)), word(bytes))
+	if err = g.do(cuMemAlloc, uintptr(unsafe.Pointer(&addr)), word(bytes)); err == nil {
+		allocations.Store(allocation{g.ordinal, addr}, bytes)
+	}
 	return addr, err
 }
 
 // Release gives back what Alloc took.
-func (g *GPU) Release(addr uint64) error { return g.do(cuMemFree, uintptr(addr)) }
+func (g *GPU) Release(addr uint64) error {
+	allocations.Delete(allocation{g.ordinal, addr})
+	return g.do(cuMemFree, uintptr(addr))
+}
+
+// allocation is what Alloc took.
+type allocation struct {
+	ordinal int32
+	addr    uint64
+}
+
+// allocations are the bytes of what was not given back. They are the process's, as a GPU's context
+// is, however often it is opened.
+var allocations sync.Map
+
+// Allocated is how many bytes of the GPU's memory this process has by Alloc.
+func (g *GPU) Allocated() (total int64) {
+	allocations.Range(func(a, bytes any) bool {
+		if a.(allocation).ordinal == g.ordinal {
+			total += bytes.(int64)
+		}
+		return true
+	})
+	return total
+}
 
 // Pin locks pages of ordinary memory, which must not be the Go heap's, so that the GPU
 // copies from and to them at full speed and while others compute.

@@ -43,7 +43,7 @@ func headers(t *testing.T) (forms map[string]string, numbers map[string]int) {
 func TestBoundAsDeclared(t *testing.T) {
 	forms, _ := headers(t)
 	bound := slices.Sorted(slices.Values(slices.Concat(driverSymbols(), nvrtcSymbols(),
-		cublasSymbols(), cudnnSymbols())))
+		cublasSymbols(), cudnnSymbols(), nvmlSymbols())))
 	var declared []string
 	for name := range forms {
 		declared = append(declared, name)
@@ -116,6 +116,9 @@ func TestNumbersAsDeclared(t *testing.T) {
 		"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR":          attributeMajor,
 		"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR":          attributeMinor,
 		"CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": attributeShared,
+		"CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR":    attributeThreads,
+		"CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES":                    localSize,
+		"NVML_ERROR_INSUFFICIENT_SIZE":                          insufficientSize,
 		"CU_STREAM_NON_BLOCKING":                                nonBlocking,
 		"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL":                   threadLocal,
 		"CU_EVENT_BLOCKING_SYNC":                                blockingSync,
@@ -150,6 +153,8 @@ func TestNumbersAsDeclared(t *testing.T) {
 		"MINOR_VERSION":                                         majorVersion + 1,
 		"PATCH_LEVEL":                                           majorVersion + 2,
 	}
+	got["offsetof(nvmlProcessInfo_t, pid)"] = int(unsafe.Offsetof(process{}.pid))
+	got["offsetof(nvmlProcessInfo_t, usedGpuMemory)"] = int(unsafe.Offsetof(process{}.bytes))
 	for name, at := range written() {
 		got[name] = int(at)
 	}
@@ -173,15 +178,17 @@ func written() map[string]uintptr {
 		gpu    GPU
 	)
 	sizes := map[string]uintptr{
-		"cuDeviceTotalMem_v2, 0":      unsafe.Sizeof(gpu.Memory),
-		"cuDeviceGet, 0":              unsafe.Sizeof(gpu.ordinal),
-		"cuDevicePrimaryCtxRetain, 0": unsafe.Sizeof(gpu.context),
-		"cuEventElapsedTime, 0":       unsafe.Sizeof(ms),
+		"cuDeviceTotalMem_v2, 0":                     unsafe.Sizeof(gpu.Memory),
+		"cuDeviceGet, 0":                             unsafe.Sizeof(gpu.ordinal),
+		"cuDevicePrimaryCtxRetain, 0":                unsafe.Sizeof(gpu.context),
+		"cuEventElapsedTime, 0":                      unsafe.Sizeof(ms),
+		"nvmlDeviceGetComputeRunningProcesses_v3, 2": unsafe.Sizeof(process{}),
 	}
 	for _, name := range []string{"cuDriverGetVersion, 0", "cuDeviceGetCount, 0",
 		"cuDeviceGetAttribute, 0", "cuDeviceCanAccessPeer, 0", "nvrtcVersion, 0", "nvrtcVersion, 1",
 		"nvrtcGetNumSupportedArchs, 0", "nvrtcGetSupportedArchs, 0", "cublasGetVersion_v2, 1",
-		"cublasGetProperty, 1"} {
+		"cublasGetProperty, 1", "cuFuncGetAttribute, 0",
+		"nvmlDeviceGetComputeRunningProcesses_v3, 1"} {
 		sizes[name] = unsafe.Sizeof(number)
 	}
 	for _, name := range []string{"cuMemGetInfo_v2, 0", "cuMemGetInfo_v2, 1", "cuMemAlloc_v2, 0",
@@ -195,7 +202,8 @@ func written() map[string]uintptr {
 		"cuGraphInstantiateWithFlags, 0", "cuEventCreate, 0", "cuModuleLoadData, 0",
 		"cuModuleGetFunction, 0", "nvrtcCreateProgram, 0", "cublasCreate_v2, 0", "cudnnCreate, 0",
 		"cudnnCreateTensorDescriptor, 0", "cudnnCreateFilterDescriptor, 0",
-		"cudnnCreateConvolutionDescriptor, 0"} {
+		"cudnnCreateConvolutionDescriptor, 0",
+		"nvmlDeviceGetHandleByPciBusId_v2, 1"} {
 		sizes[name] = unsafe.Sizeof(handle)
 	}
 	all := map[string]uintptr{}

@@ -20,7 +20,8 @@ func TestInstalledLibraries(t *testing.T) {
 	seen := 0
 	for pattern, symbols := range map[string][]string{"libcuda.so.1": driverSymbols(),
 		"libnvrtc.so.1[123]": nvrtcSymbols(), "libcublas.so.1[123]": cublasSymbols(),
-		"libcudnn.so.[89]": cudnnSymbols()} {
+		"libcudnn.so.[89]":  cudnnSymbols(),
+		"libnvidia-ml.so.1": nvmlSymbols()} {
 		for _, dir := range (Options{}).dirs() {
 			for _, path := range newestFirst(filepath.Join(dir, pattern)) {
 				seen++
@@ -59,7 +60,8 @@ func exports(t *testing.T, path string) map[string]bool {
 }
 
 // says is C++ by which the headers themselves say a function's form.
-const says = `#include <cstdio>
+const says = `#include <cstddef>
+#include <cstdio>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -82,7 +84,7 @@ func TestInstalledHeaders(t *testing.T) {
 	forms, numbers := headers(t)
 	var flags []string
 	found, need := map[string]bool{}, []string{"cuda.h", "nvrtc.h", "cublas_v2.h", "cudnn.h",
-		"crt/host_defines.h"} // the last one is included by others
+		"nvml.h", "crt/host_defines.h"} // the last one is included by others
 	for _, dir := range (Options{}).dirs() {
 		include := filepath.Join(dir, "../include")
 		for _, name := range need {

@@ -58,6 +58,17 @@ func (k *Kernel) Allow(shared uint32) error {
 	return nil
 }
 
+// Local is the bytes of the GPU's memory that each thread of the kernel has for itself. The driver
+// takes as much for all threads that the GPU has at once, by the first launch at the latest.
+func (k *Kernel) Local() (int64, error) {
+	var v int32
+	if err := k.gpu.do(cuFuncGetAttribute, uintptr(unsafe.Pointer(&v)), localSize,
+		k.handle); err != nil {
+		return 0, fmt.Errorf("kernel %s: %w", k.name, err)
+	}
+	return int64(v), nil
+}
+
 // Launch is a kernel with all that it is launched with, prepared once for many launches.
 type Launch struct {
 	kernel *Kernel

@@ -5,6 +5,7 @@ package driver
 // Numbers of cuda.h.
 const (
 	attributeUnits   = 16 // CU_DEVICE_ATTRIBUTE_...
+	attributeThreads = 39
 	attributeCopiers = 40
 	attributeMajor   = 75
 	attributeMinor   = 76
@@ -15,7 +16,8 @@ const (
 	blockingSync     = 1 // CU_EVENT_...
 	disableTiming    = 2
 	portable         = 1 // CU_MEMHOSTREGISTER_...
-	maxDynamicShared = 8 // CU_FUNC_ATTRIBUTE_...
+	localSize        = 3 // CU_FUNC_ATTRIBUTE_...
+	maxDynamicShared = 8
 
 	paramEnd           = 0 // CU_LAUNCH_PARAM_...
 	paramBufferPointer = 1
@@ -24,6 +26,9 @@ const (
 	notReady    = 600 // CUDA_ERROR_...
 	peerEnabled = 704
 )
+
+// Number of nvml.h.
+const insufficientSize = 7 // NVML_ERROR_...
 
 // Numbers of cublas_v2.h and what it includes.
 const (

@@ -1,5 +1,5 @@
 // Package emu builds a stand-in for NVIDIA's libraries that runs on the CPU, for tests on
-// machines without a GPU: libcuda, NVRTC, cuBLAS and cuDNN in one shared object.
+// machines without a GPU: libcuda, NVRTC, cuBLAS, cuDNN and NVML in one shared object.
 //
 // NVRTC's compiler is the host's C++ compiler, g++, with a header in which every thread of
 // a block is a fiber. Streams are threads that may pause at random before each operation, so
@@ -86,7 +86,11 @@ const library = "libcuda.so.1"
 // convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_CONV_BREAKS and
 // EMU_CONV_ERRS likewise, that it fails to compute and computes wrong; EMU_CONV_ROOM, bytes that it
 // works in;
-// EMU_HANDLE and EMU_FIRST, bytes that cuBLAS takes for a handle and for what it loads at first;
+// EMU_HANDLE, bytes that cuBLAS and cuDNN take for a handle, and EMU_FIRST, that cuBLAS takes for
+// what it loads at first; EMU_CONTEXT and EMU_MODULE, that a context takes and a module; EMU_LOCAL,
+// that each thread of a kernel has for itself: the first launch takes them for all that run at
+// once; EMU_NVML, what NVML does: "broken", it does not start; "hidden", it does not list this
+// process;
 // EMU_CHOOSY, which has the order of its additions depend on sizes, addresses modulo 256 and its
 // workspace, as the choice among a library's kernels may; EMU_LOSES, of how many terms sums are of
 // which it leaves out what is beyond a multiple of 8;
@@ -161,14 +165,15 @@ func Build() (string, error) {
 func compile(dir string) error {
 	cmd := exec.Command("g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden",
 		"-o", library, "driver.cpp", "graph.cpp", "nvrtc.cpp", "cublas.cpp", "cudnn.cpp",
-		"watch.cpp", "races.cpp", "-ldl", "-lpthread")
+		"nvml.cpp", "watch.cpp", "races.cpp", "-ldl", "-lpthread")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("the emulated GPU cannot be built: %w\n%s", err, out)
 	}
 	for _, name := range []string{"libnvrtc.so.13", "libcublas.so.13", "libcublasLt.so.13",
 		"libcudnn.so.9", "libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9",
-		"libcudnn_engines_precompiled.so.9"} {
+		"libcudnn_engines_precompiled.so.9",
+		"libnvidia-ml.so.1"} {
 		if err := os.Symlink(library, filepath.Join(dir, name)); err != nil {
 			return err
 		}

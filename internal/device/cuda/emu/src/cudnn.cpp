@@ -5,6 +5,7 @@
 enum { FLOAT = 0, BFLOAT16 = 9 };
 enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000, INTERNAL_ERROR = 4000 };
 struct Dnn {
+	Context *of;
 	Stream *stream = nullptr;
 };
 struct Four { // of a tensor n, c, h, w; of a filter outputs, inputs of a group, rows, columns
@@ -26,11 +27,12 @@ API const char *cudnnGetErrorString(int e) {
 		: e == NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED" : "CUDNN_STATUS_INTERNAL_ERROR";
 }
 API int cudnnCreate(Dnn **h) {
-	if (usable()) return 1001;
-	*h = new Dnn;
+	if (usable() || !take(settings.handle)) return 1001;
+	*h = new Dnn{current};
 	return 0;
 }
 API int cudnnDestroy(Dnn *h) {
+	give(h->of, settings.handle);
 	delete h;
 	return 0;
 }

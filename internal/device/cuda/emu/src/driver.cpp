@@ -290,8 +290,10 @@ API Result cuDeviceTotalMem_v2(size_t *n, int device) {
 	*n = memory(device);
 	return OK;
 }
+static const int resident = 2048; // threads of a multiprocessor at once
+
 API Result cuDeviceGetAttribute(int *v, int a, int) {
-	static const std::map<int, int> values{{75, 9}, {76, 0}, {16, 4}, {40, 2}, {97, 227 << 10}};
+	static const std::map<int, int> values{{75, 9}, {76, 0}, {16, 4}, {39, resident}, {40, 2}, {97, 227 << 10}};
 	auto it = values.find(a);
 	if (it == values.end()) return INVALID_VALUE;
 	*v = it->second;
@@ -307,6 +309,16 @@ static Context *of(int device) {
 	return &it->second;
 }
 
+// ended takes back what a context has beside what it was asked for.
+static void ended(Context *c) {
+	retained--;
+	c->retained--;
+	c->used -= settings.context;
+	if (c->loaded) c->used -= settings.first;
+	if (c->threads) c->used -= 4 * resident * settings.local;
+	c->loaded = c->threads = false;
+}
+
 API Result cuDevicePrimaryCtxRetain(Context **c, int device) {
 	std::lock_guard<std::mutex> g(mu);
 	if (retained++ == 0) {
@@ -316,7 +328,9 @@ API Result cuDevicePrimaryCtxRetain(Context **c, int device) {
 			env("CAPTURE", ""), atoi(env("CONV_LACKS", "0").c_str()),
 			atoi(env("CONV_FAILS", "0").c_str()), atoi(env("CONV_BREAKS", "0").c_str()),
 			atoi(env("CONV_ERRS", "0").c_str()), atoll(env("CONV_ROOM", "4096").c_str()), atoll(env("HANDLE", "0").c_str()),
-			atoll(env("FIRST", "0").c_str()), env("CHOOSY", "") != "", atoi(env("LOSES", "0").c_str()),
+			atoll(env("FIRST", "0").c_str()), env("CHOOSY", "") != "",
+			atoll(env("CONTEXT", "0").c_str()), atoll(env("MODULE", "0").c_str()),
+			atoll(env("LOCAL", "0").c_str()), atoi(env("LOSES", "0").c_str()),
 			atof(env("HURRY", "1").c_str()),
 			atoll(env("PINS", "0").c_str()), env("RACES", "") != "",
 			env("UNBOUND", "") != ""};
@@ -330,6 +344,8 @@ API Result cuDevicePrimaryCtxRetain(Context **c, int device) {
 		(*c)->breaks = number(device, "PEERFAIL", "0");
 		(*c)->copied = 0;
 		(*c)->reached.clear();
+		(*c)->used += settings.context;
+		if ((*c)->used > (*c)->memory) return ended(*c), OUT_OF_MEMORY;
 	}
 	return OK;
 }
@@ -339,8 +355,7 @@ API Result cuDevicePrimaryCtxRelease_v2(int device) {
 	std::lock_guard<std::mutex> g(mu);
 	Context *c = of(device);
 	if (c->retained == 0) return INVALID_CONTEXT;
-	retained--;
-	if (--c->retained > 0) return OK;
+	if (c->retained > 1) return retained--, c->retained--, OK;
 	size_t pins = 0;
 	for (auto &range : pinned) pins += range.second.by == c;
 	if (!c->dev.empty() || pins || !c->streams.empty() || c->graphs) {
@@ -349,8 +364,7 @@ API Result cuDevicePrimaryCtxRelease_v2(int device) {
 			c->streams.size(), c->graphs);
 		abort();
 	}
-	if (c->loaded) c->used -= settings.first;
-	c->loaded = false;
+	ended(c);
 	if (env("STICKY", "").empty()) c->sticky = 0;
 	return OK;
 }
@@ -435,6 +449,22 @@ bool load() {
 	std::lock_guard<std::mutex> l(one);
 	if (!current->loaded && !take(settings.first)) return false;
 	current->loaded = true;
+	return true;
+}
+
+long long taken(int device) {
+	std::lock_guard<std::mutex> g(mu);
+	auto it = contexts.find(device);
+	return it == contexts.end() || !it->second.retained ? -1 : it->second.used;
+}
+
+// has takes what threads of kernels have for themselves, of all that run at once, for good.
+static bool has(Context *c) {
+	std::lock_guard<std::mutex> g(mu);
+	long long bytes = 4 * resident * settings.local;
+	if (!c->threads && bytes > c->memory - c->used) return false;
+	if (!c->threads) c->used += bytes;
+	c->threads = true;
 	return true;
 }
 
@@ -630,6 +660,7 @@ API Result cuModuleLoadData(Module **m, const char *image) {
 	auto watch = (void (*)(emu::Watcher *))dlsym(library, "emu_watch");
 	if (!watch == settings.races) return NO_BINARY; // compiled for the other way
 	if (watch) watch(emu::watcher());
+	if (!take(settings.module)) return OUT_OF_MEMORY;
 	*m = new Module{current, library, {}};
 	return OK;
 }
@@ -637,6 +668,7 @@ API Result cuModuleLoadData(Module **m, const char *image) {
 API Result cuModuleUnload(Module *m) {
 	if (!current) return INVALID_CONTEXT;
 	if (!current->sticky) cuCtxSynchronize();
+	give(m->of, settings.module);
 	delete m; // the library stays: threads may have memory of its own
 	return current->sticky;
 }
@@ -649,6 +681,13 @@ API Result cuModuleGetFunction(Function **f, Module *m, const char *name) {
 		if (known->name == name) return *f = known.get(), OK;
 	m->functions.push_back(std::make_unique<Function>(Function{m->of, e, name}));
 	*f = m->functions.back().get();
+	return OK;
+}
+
+API Result cuFuncGetAttribute(int *v, int attribute, Function *) {
+	CONTEXT;
+	if (attribute != 3) return INVALID_VALUE;
+	*v = (int)settings.local;
 	return OK;
 }
 
@@ -671,6 +710,7 @@ API Result cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, un
 	std::string args((char *)extra[1], *(size_t *)extra[3]);
 	std::vector<unsigned> dims{gx, gy, gz, bx, by, bz};
 	if (capturing && !f->ran) return capturing->capture->broken = true, CAPTURE_UNSUPPORTED;
+	if (!has(current)) return OUT_OF_MEMORY;
 	f->ran = true;
 	return launch(s, f->name, [=] {
 		watched("kernel " + f->name, args, {}, [&] {

@@ -55,6 +55,8 @@ struct Settings {
 	                         // loads for the first product of a context
 	bool choosy;             // CHOOSY: the order of cuBLAS's additions depends on sizes, addresses
 	                         // modulo 256, and the workspace
+	long long context, module, local; // CONTEXT, MODULE: bytes that a context and a module take;
+	                                  // LOCAL: that a thread of any kernel has for itself
 	int loses;               // LOSES: of how many terms sums are of which cuBLAS loses the last ones
 	double hurry;            // HURRY: how much faster than the clock events' times pass
 	long long pins;          // PINS: bytes of the host that can be pinned, 0 is all
@@ -72,6 +74,7 @@ struct Context {
 	std::map<uintptr_t, size_t> dev; // live ranges
 	long long used = 0;              // bytes
 	bool loaded = false;             // what it keeps for libraries
+	bool threads = false;            // what it keeps for threads of kernels
 	int graphs = 0;                  // that are not destroyed
 	std::vector<Stream *> streams;
 	std::atomic<long long> launched{0}; // kernels
@@ -144,6 +147,8 @@ void unknown(uintptr_t p);
 bool take(long long bytes);
 bool load(); // what a library loads at first
 void give(Context *of, long long bytes);
+// taken is what this process has of a device's memory; negative if it has no context there.
+long long taken(int device);
 
 // fault makes the current context unusable, as an error of work that runs does on a GPU.
 void fault(int code, const std::string &why);
