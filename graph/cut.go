@@ -55,3 +55,14 @@ func (c Cut) Part(out []Type, rows int) []Type {
 func RowsOf(t Type, axes, rows int) Type {
 	return Type{DType: t.DType, Shape: append([]Dim{{Size: rows}}, t.Shape[axes:]...)}
 }
+
+// Staged is implemented by operations that need all of an operand before they make any of a result,
+// such as norms over a batch, and that can be made in stages, with the bits of the whole: of which
+// each can be cut.
+type Staged interface {
+	Op
+	// InStages reports whether those on such operands can.
+	InStages(in []Type) bool
+	// Stages makes them, and is the results.
+	Stages(in []Value, u Unfolder) []Value
+}

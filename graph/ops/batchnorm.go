@@ -196,18 +196,28 @@ func (p planes) moments(x []float32, ch int, buf []float32) (mean, variance floa
 	if p.n == 0 {
 		return math.NaN(), math.NaN()
 	}
-	var count, squares float64
-	n := float64(p.s)
-	p.each(ch, func(lo, hi int) {
-		m := float64(vec.Sum(x[lo:hi])) / n
-		vec.AddScalar(buf, x[lo:hi], -float32(m))
-		delta := m - mean
-		total := count + n
-		mean += delta * n / total
-		squares += float64(vec.SumSquares(buf)) + delta*delta*count*n/total
-		count = total
-	})
-	return mean, squares / count
+	var m moments
+	p.each(ch, func(lo, hi int) { m.add(x[lo:hi], buf) })
+	return m.mean, m.squares / float64(m.n)
+}
+
+// moments are those of so many elements: their mean, and the sum of the squares of what differs
+// from it.
+type moments struct {
+	n             int
+	mean, squares float64
+}
+
+// add adds a plane; buf has room for it.
+func (m *moments) add(plane, buf []float32) {
+	count, n := float64(m.n), float64(len(plane))
+	mean := float64(vec.Sum(plane)) / n
+	vec.AddScalar(buf, plane, -float32(mean))
+	delta := mean - m.mean
+	total := count + n
+	m.mean += delta * n / total
+	m.squares += float64(vec.SumSquares(buf)) + delta*delta*count*n/total
+	m.n += len(plane)
 }
 
 // inverse is 1/√(variance+eps).

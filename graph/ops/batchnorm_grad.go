@@ -4,7 +4,6 @@ import (
 	"github.com/gomem/gomem/graph"
 	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
-	"github.com/gomem/gomem/internal/kernel/vec"
 )
 
 // batchNormGrad is the gradient of batchNorm by x, scale and bias, for operands
@@ -59,25 +58,13 @@ func batchNormGradCPU(o batchNormGrad, c *kernel.Call) error {
 		})
 		return nil
 	}
-	count := float64(p.n * p.s)
 	p.channels(c, func(ch int, buf []float32) {
-		inv := float64(inverse(variance[ch], o.Eps))
+		inv := inverse(variance[ch], o.Eps)
 		var sum, along float64
-		p.each(ch, func(lo, hi int) {
-			vec.AddScalar(buf, x[lo:hi], -mean[ch])
-			sum += float64(vec.Sum(d[lo:hi]))
-			along += float64(vec.Dot(buf, d[lo:hi]))
-		})
-		along *= inv
-		factor := float64(scale[ch]) * inv
-		p.each(ch, func(lo, hi int) {
-			dx := out[lo:hi]
-			vec.Affine(buf, x[lo:hi], mean[ch], float32(-factor*inv*along/count),
-				float32(-factor*sum/count))
-			vec.MulScalar(dx, d[lo:hi], float32(factor))
-			vec.Add(dx, dx, buf)
-		})
-		dscale[ch], dbias[ch] = float32(along), float32(sum)
+		p.each(ch, func(lo, hi int) { p.slopes(x[lo:hi], d[lo:hi], mean[ch], buf, &along, &sum) })
+		s := newSlope(scale[ch], mean[ch], inv, along, sum, p.elements())
+		p.each(ch, func(lo, hi int) { s.apply(out[lo:hi], x[lo:hi], d[lo:hi], buf) })
+		dscale[ch], dbias[ch] = float32(along*float64(inv)), float32(sum)
 	})
 	return nil
 }

@@ -115,10 +115,21 @@ func sumPartCPU(o sumPart, c *kernel.Call) error {
 	return nil
 }
 
-// Cut is between the rows that are added up, if they are added one after the other.
+// Cut is between sums, or between the rows that are added up, if they are added one after the
+// other.
 func (s sum) Cut(in, out []graph.Type) (graph.Cut, bool) {
 	r := s.geometry(in[0])
-	if s.Lo > 0 || s.Keep || 2*r.inner <= narrow {
+	if s.Lo > 0 {
+		c, ok := cutRows(in, out, s.Lo)
+		blocks := func(sums int) int {
+			return s.merged().geometry(graph.RowsOf(in[0], s.Lo, sums)).blocks
+		}
+		for ok && blocks(c.Least) != r.blocks { // of few sums rows are added in more blocks
+			c.Least++
+		}
+		return c, ok
+	}
+	if s.Keep || 2*r.inner <= narrow {
 		return graph.Cut{}, false
 	}
 	c, ok := cutRows(in, in, s.Hi)
@@ -128,8 +139,14 @@ func (s sum) Cut(in, out []graph.Type) (graph.Cut, bool) {
 	return c, ok
 }
 
-// Part adds rows to the sums of their blocks.
+// merged is the sum where the axes before are merged into one.
+func (s sum) merged() sum { return sum{Lo: 1, Hi: s.Hi - s.Lo + 1, Keep: s.Keep} }
+
+// Part is some of the sums, or adds rows to those of their blocks.
 func (s sum) Part(in, _ []graph.Type, lo, _ int) graph.Op {
+	if s.Lo > 0 {
+		return s.merged()
+	}
 	r := s.geometry(in[0])
 	return sumPart{Rows: r.n, From: lo, Blocks: r.blocks}
 }

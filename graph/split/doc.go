@@ -38,6 +38,18 @@
 // plain sum over rows, such as the gradient of a bias, is the sum of blocks of rows;
 // its parts add to the blocks. A sum that is added up in another way is not cut.
 //
+// # Images
+//
+// Convolutions, their gradients, windows and what is elementwise beside them are cut between
+// images. A part has as many as the kernel adds up as it does all of them. The gradient of filters
+// is added up by blocks of images, whose number the shape sets: parts begin where blocks do, and
+// add to the sums of the whole, which may be several that are added at the end.
+//
+// A norm over the batch needs all of its operand before it makes any of its result, so it is first
+// made in stages, a [graph.Staged]: moments, which are added up image by image in f64, what they
+// come to, and the result; and so is its gradient. Planes of less than a hundred elements are
+// added up across channels, in f32 and several times over: norms of those stay whole.
+//
 // # Order
 //
 // The parts of a region are created one after the other, as far as nothing that
@@ -82,8 +94,9 @@
 //
 // # What is not done
 //
-// Only leading axes are cut, since other slices would have to be copied. Convolutions,
-// statistics over rows, and updates are not cut. What needs all of a value that is in
+// Only leading axes are cut, since other slices would have to be copied: a convolution of one image
+// is whole, since its channels are not leading, and so is attention to one text. Updates are not
+// cut. What needs all of a value that is in
 // parts joins them, and so needs it twice: parts are not made where they are joined.
 // Nothing is computed twice: that is a plan's choice.
 package split

@@ -10,8 +10,8 @@ import (
 )
 
 // unfold builds the graph that computes the fetches and applies the updates of g, in which
-// sequences that need more than limit bytes are computed some steps at a time. There is none if
-// there is no such sequence.
+// sequences that need more than limit bytes are computed some steps at a time, and what can be made
+// in stages is. There is none if there is nothing of the kind.
 func unfold(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 	limit int64) (*Result, error) {
 	u := &unfolding{builder: &builder{Survey: &Survey{g: g, fetches: fetches, updates: updates,
@@ -20,11 +20,11 @@ func unfold(g *graph.Graph, fetches []graph.Value, updates []graph.NodeID,
 		out: &Result{Graph: graph.New(), nodes: make([]*graph.Node, g.Len()),
 			joined: map[graph.Value]graph.Value{}}},
 		pieces: map[graph.Value][]graph.Value{}, early: early(g, fetches)}
-	chosen := u.chosen(limit)
-	if len(chosen) == 0 {
+	chosen, staged := u.chosen(limit), u.staged(limit)
+	if len(chosen)+len(staged) == 0 {
 		return nil, nil
 	}
-	if u.build(chosen); u.err != nil {
+	if u.build(chosen, staged); u.err != nil {
 		return nil, u.err
 	}
 	return u.out.pruned(fetches, updates)
@@ -78,6 +78,18 @@ func (u *unfolding) steps(n *graph.Node, limit int64) (steps, parts int) {
 	return op.Steps(n.InTypes(), n.Out, limit)
 }
 
+// staged are the operations that need more than the limit, and can be made in stages.
+func (u *unfolding) staged(limit int64) map[graph.NodeID]bool {
+	list := map[graph.NodeID]bool{}
+	for _, n := range u.g.Nodes() {
+		op, ok := n.Op.(graph.Staged)
+		if ok && u.live[n.ID] && u.needs[n.ID] > limit && op.InStages(n.InTypes()) {
+			list[n.ID] = true
+		}
+	}
+	return list
+}
+
 // early is what more than updates reads, or views of it.
 func early(g *graph.Graph, fetches []graph.Value) map[graph.Value]bool {
 	early := map[graph.Value]bool{}
@@ -96,7 +108,7 @@ func early(g *graph.Graph, fetches []graph.Value) map[graph.Value]bool {
 	return early
 }
 
-func (u *unfolding) build(chosen map[graph.NodeID]int) {
+func (u *unfolding) build(chosen map[graph.NodeID]int, staged map[graph.NodeID]bool) {
 	for _, n := range u.g.Nodes() {
 		u.names.Add(n.Name)
 		if n.Leaf() {
@@ -110,6 +122,11 @@ func (u *unfolding) build(chosen map[graph.NodeID]int) {
 			u.at, u.part = n, ""
 			for i, pieces := range n.Op.(graph.Sequence).Unfold(n.In, chosen[n.ID], u) {
 				u.pieces[n.Value(i)] = pieces
+			}
+		case staged[n.ID]:
+			u.at, u.part = n, ""
+			for i, v := range n.Op.(graph.Staged).Stages(n.In, u) {
+				u.pieces[n.Value(i)] = []graph.Value{v}
 			}
 		default:
 			in := make([]graph.Value, len(n.In))

@@ -33,7 +33,10 @@ const partsSize = 1 << 20
 
 // filterWayOf chooses how dw is computed.
 func filterWayOf(s Shape) filterWay {
-	if s.tiled() {
+	switch {
+	case s.pointwise():
+		return standing{s}
+	case s.tiled():
 		return newTilePlan(s)
 	}
 	p := forwardPlan(s)
@@ -43,13 +46,18 @@ func filterWayOf(s Shape) filterWay {
 	return newFilterPlan(p)
 }
 
-// filterWay is how dw is computed.
+// filterWay is how dw is computed: images are added up one block after the other.
 type filterWay interface {
-	// scratch is the elements of workspace.
+	// scratch is the elements of workspace beside the sums.
 	scratch() int
-	// run computes dw.
-	run(p *pool.Pool, x Source, dy, dw, scratch []float32)
+	// sums are the images of a block, and the elements of what they are added to.
+	sums() (images, elements int)
+	// add adds images to the sums, which it begins if there were none before.
+	add(p *pool.Pool, some span, x Source, dy, sums, scratch []float32)
 }
+
+// span is some of the images, of which the first begins a block.
+type span struct{ from, images int }
 
 // newFilterPlan is the plan of dw.
 func newFilterPlan(pl *plan) *filterPlan {
@@ -90,15 +98,28 @@ func (p *filterPlan) slotSize() int {
 }
 
 func (p *filterPlan) scratch() int {
-	return p.parts*p.filter() + min(MaxThreads, p.parts*p.blockTasks())*p.slotSize()
+	return min(MaxThreads, p.parts*p.blockTasks()) * p.slotSize()
 }
+
+// sums: every part has its own, laid out by group, input channel, tap and output channel.
+func (p *filterPlan) sums() (images, elements int) { return p.images, p.parts * p.filter() }
 
 // ScratchGradFilter is the bytes of scratch that GradFilter needs.
 func ScratchGradFilter(s Shape) int64 {
-	if s.Batch == 0 || s.pointwise() {
+	if s.Batch == 0 {
 		return 0
 	}
-	return 4 * int64(filterWayOf(s).scratch())
+	way, size := filterWayOf(s), 0
+	if ends(way) {
+		_, size = way.sums()
+	}
+	return 4 * int64(size+way.scratch())
+}
+
+// ends reports whether sums are another thing than dw.
+func ends(w filterWay) bool {
+	_, ok := w.(*filterPlan)
+	return ok
 }
 
 // GradFilter computes dw, the gradient of w from x and dy, the gradient of y. It
@@ -111,41 +132,70 @@ func GradFilter(p *pool.Pool, s Shape, x, dy, dw, scratch []float32) {
 // same numbers as float32.
 func GradFilterOf(p *pool.Pool, s Shape, x Source, dy, dw, scratch []float32) {
 	x, dy, dw = x.from(0, s.in()), dy[:s.out()], dw[:s.filter()]
-	switch {
-	case s.Batch == 0:
+	if s.Batch == 0 {
 		clear(dw)
 		return
-	case s.pointwise():
-		s.each(func(g, in, out int) {
-			for i := range s.Batch {
-				from := x.from((i*s.InC+g*in)*s.pixels(), in*s.pixels())
-				gemm.Product{M: out, N: in, K: s.pixels(), Alpha: 1, Beta: float32(min(i, 1)),
-					A: gemm.Matrix{F32: dy[(i*s.OutC+g*out)*s.pixels():], LD: s.pixels()},
-					B: gemm.Matrix{F32: from.F32, BF16: from.BF16, LD: s.pixels(), Trans: true},
-					C: dw[g*out*in:], LDC: in}.Compute(p)
-			}
-		})
+	}
+	way, all := filterWayOf(s), span{images: s.Batch}
+	if parts, ok := way.(*filterPlan); ok {
+		_, size := way.sums()
+		way.add(p, all, x, dy, scratch[:size], scratch[size:][:way.scratch()])
+		parts.end(p, scratch, dw)
 		return
 	}
-	way := filterWayOf(s)
-	way.run(p, x, dy, dw, scratch[:way.scratch()])
+	way.add(p, all, x, dy, dw, scratch[:way.scratch()])
 }
 
-// run computes dw.
-func (p *filterPlan) run(threads *pool.Pool, x Source, dy, dw, scratch []float32) {
-	sums, slots := scratch[:p.parts*p.filter()], scratch[p.parts*p.filter():]
-	w := &filterWork{filterPlan: p, x: x, dy: dy, sums: sums}
+// FilterSums says in which parts the gradient of w can be added up: a part begins at a multiple of
+// so many images, and adds to so many elements. These are the gradient, unless it ends with
+// [EndFilter]. There must be images.
+func FilterSums(s Shape) (images, elements int, end bool) {
+	way := filterWayOf(s)
+	images, elements = way.sums()
+	return images, elements, ends(way)
+}
+
+// ScratchFilterPart is the bytes of scratch that AddFilter needs.
+func ScratchFilterPart(s Shape) int64 { return 4 * int64(filterWayOf(s).scratch()) }
+
+// AddFilter adds some images of a shape, from one on, to sums, which it begins if that is the first
+// of all. After all images they are what GradFilter adds up, to the bit.
+func AddFilter(p *pool.Pool, s Shape, from, images int, x Source, dy, sums, scratch []float32) {
+	way := filterWayOf(s)
+	way.add(p, span{from, images}, x, dy, sums, scratch[:way.scratch()])
+}
+
+// EndFilter computes dw of complete sums, which it uses as workspace.
+func EndFilter(p *pool.Pool, s Shape, sums, dw []float32) {
+	filterWayOf(s).(*filterPlan).end(p, sums, dw)
+}
+
+// end adds up the sums of all parts.
+func (p *filterPlan) end(threads *pool.Pool, sums, dw []float32) {
+	w := &filterWork{filterPlan: p, sums: sums}
+	threads.For(p.filter(), grain, w.reduce)
+	threads.Run(p.groups*ceil(p.dstC, transposeBlock), func(i int) { w.transpose(dw, i) })
+}
+
+// add adds images to the sums of their parts. Those of parts that do not begin yet are zero.
+func (p *filterPlan) add(threads *pool.Pool, some span, x Source, dy, sums, slots []float32) {
+	_, hi := p.blocks(some)
+	for part := range p.parts {
+		if some.from == 0 && part*p.imageBlocks*p.rowBlocks/p.parts >= hi {
+			clear(sums[part*p.filter():][:p.filter()])
+		}
+	}
+	w := &filterWork{filterPlan: p, span: some, x: x, dy: dy, sums: sums}
 	share(threads, p.parts*p.blockTasks(), func(slot, task int) {
 		w.task(task, slots[slot*p.slotSize():][:p.slotSize()])
 	})
-	threads.For(p.filter(), grain, w.reduce)
-	threads.Run(p.groups*ceil(p.dstC, transposeBlock), func(i int) { w.transpose(dw, i) })
 }
 
 // filterWork is a gradient in progress. The sums are laid out by part, group,
 // input channel, tap and output channel.
 type filterWork struct {
 	*filterPlan
+	span
 	x        Source
 	dy, sums []float32
 	one      [1]gemm.Term // a product of its own
@@ -163,8 +213,9 @@ func (w *filterWork) task(i int, slot []float32) {
 	sums := w.sums[part*w.filter()+g*w.filter()/w.groups:][:w.filter()/w.groups]
 	blocks := w.imageBlocks * w.rowBlocks
 	first := part * blocks / w.parts
-	for j := first; j < (part+1)*blocks/w.parts; j++ {
-		b := w.place(j)
+	lo, hi := w.blocks(w.span)
+	for j := max(lo, first); j < min(hi, (part+1)*blocks/w.parts); j++ {
+		b := w.placeIn(j, w.span)
 		w.fill(planes, w.x, b, g*w.srcC+c0, g*w.srcC+c1)
 		if w.single {
 			w.rowsOf(dy, b, g, o0, o1)
@@ -172,12 +223,13 @@ func (w *filterWork) task(i int, slot []float32) {
 			continue
 		}
 		w.columnsOf(dy, b, g, o0, o1)
-		w.add(sums, dy, planes, panel, b, c0, c1, o0, o1, j > first)
+		w.product(sums, dy, planes, panel, b, c0, c1, o0, o1, j > first)
 	}
 }
 
-// add adds the products of a block to sums.
-func (w *filterWork) add(sums, dy, planes, panel []float32, b place, c0, c1, o0, o1 int, add bool) {
+// product adds the products of a block to sums.
+func (w *filterWork) product(sums, dy, planes, panel []float32, b place, c0, c1, o0, o1 int,
+	add bool) {
 	s := gemm.Sum{M: c1 - c0, N: o1 - o0, K: w.columns(b), Add: add, ColA: 1, B: dy, RowB: w.outRow,
 		Terms: w.one[:]}
 	if w.gather {
@@ -204,7 +256,7 @@ func (p *filterPlan) expand(panel, planes []float32, b place) {
 	}
 }
 
-// dots is add for a single input channel.
+// dots is product for a single input channel.
 func (w *filterWork) dots(sums, dy, planes []float32, b place, o0, o1 int, add bool) {
 	n := w.columns(b)
 	for o := o0; o < o1; o++ {
@@ -273,4 +325,24 @@ func (w *filterWork) transpose(dw []float32, i int) {
 	size := w.filter() / w.groups
 	gemm.Transpose(dw[g*size+o*row:], row, w.sums[g*size+o:], w.dstC, row,
 		min(transposeBlock, w.dstC-o))
+}
+
+// standing is the way of products of matrices as they stand, an image each.
+type standing struct{ Shape }
+
+func (standing) scratch() int                   { return 0 }
+func (s standing) sums() (images, elements int) { return 1, s.filter() }
+
+// add adds the product of each image.
+func (s standing) add(p *pool.Pool, some span, x Source, dy, dw, _ []float32) {
+	s.each(func(g, in, out int) {
+		for i := range some.images {
+			from := x.from((i*s.InC+g*in)*s.pixels(), in*s.pixels())
+			gemm.Product{M: out, N: in, K: s.pixels(), Alpha: 1,
+				Beta: float32(min(some.from+i, 1)),
+				A:    gemm.Matrix{F32: dy[(i*s.OutC+g*out)*s.pixels():], LD: s.pixels()},
+				B:    gemm.Matrix{F32: from.F32, BF16: from.BF16, LD: s.pixels(), Trans: true},
+				C:    dw[g*out*in:], LDC: in}.Compute(p)
+		}
+	})
 }

@@ -47,6 +47,27 @@ func OrderGradInput(s Shape) Order {
 	return backwardPlan(s).order()
 }
 
+// Fewest is the fewest images that a convolution of a shape's kind has which, as every number of
+// them up to the shape's, gives elements the bits of all, by [OrderForward] or [OrderGradInput].
+func Fewest(s Shape, order func(Shape) Order) int {
+	same := func(images int) bool {
+		some := s
+		some.Batch = images
+		return order(some) == order(s)
+	}
+	n := 1
+	if way := order(s).way; way == products || way == patches {
+		for !same(n) { // at few places there is another way, of more images none
+			n++
+		}
+		return n
+	}
+	for n = s.Batch; n > 1 && same(n-1); {
+		n--
+	}
+	return n
+}
+
 func (p *plan) order() Order {
 	if p.batch == 0 {
 		return Order{}

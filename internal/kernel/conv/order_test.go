@@ -77,3 +77,53 @@ func same(t *rapid.T, s Shape, got, want []float32) {
 		t.Fatalf("%+v: a part has other bits", s)
 	}
 }
+
+// TestFilterParts: a filter's gradient that is added up in two parts has the bits of the whole, and
+// so has one of the images that Fewest allows.
+func TestFilterParts(t *testing.T) {
+	seen := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		s := square(rapid.IntRange(2, 40).Draw(t, "images"),
+			rapid.SampledFrom([]int{1, 3, 17, 64}).Draw(t, "in"),
+			rapid.SampledFrom([]int{3, 8, 17}).Draw(t, "size"),
+			rapid.SampledFrom([]int{1, 5, 64, 130}).Draw(t, "out"),
+			rapid.SampledFrom([]int{1, 3, 8}).Draw(t, "filter"),
+			rapid.SampledFrom([]int{1, 2, 8}).Draw(t, "stride"),
+			rapid.IntRange(0, 1).Draw(t, "pad"))
+		if s.Validate() != nil {
+			t.Skip("the filter is larger than the image")
+		}
+		o := draw(s)
+		block, elements, end := FilterSums(s)
+		at := rapid.IntRange(0, (s.Batch-1)/block).Draw(t, "blocks") * block
+		seen[end && at > 0]++
+		sums, dw := make([]float32, elements), make([]float32, s.filter())
+		scratch := make([]float32, ScratchFilterPart(s)/4)
+		for i := range sums {
+			sums[i] = float32(math.NaN())
+		}
+		for _, part := range [][2]int{{0, at}, {at, s.Batch}} {
+			if part[1] > part[0] {
+				AddFilter(nil, s, part[0], part[1]-part[0],
+					Source{F32: images(s, o.x, part[0], part[1])},
+					images(s, o.y, part[0], part[1]), sums, scratch)
+			}
+		}
+		if end {
+			EndFilter(nil, s, sums, dw)
+		} else {
+			copy(dw, sums)
+		}
+		same(t, s, dw, passes[2].result(t, s, o))
+		for _, order := range []func(Shape) Order{OrderForward, OrderGradInput} {
+			some := s
+			some.Batch = rapid.IntRange(Fewest(s, order), s.Batch).Draw(t, "images")
+			if order(some) != order(s) {
+				t.Fatalf("%+v: %d images are computed in another way", s, some.Batch)
+			}
+		}
+	})
+	if seen[true] == 0 || seen[false] == 0 {
+		t.Errorf("parts were drawn %v", seen)
+	}
+}

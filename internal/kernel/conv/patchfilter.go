@@ -80,14 +80,19 @@ func (p *patchFilterPlan) scratch() int    { return min(MaxThreads, p.tasks()) *
 // patchFilterWork is a gradient in progress.
 type patchFilterWork struct {
 	*patchFilterPlan
+	span
 	x      Source
 	dy, dw []float32
 	terms  []gemm.Term // the images of a block
 }
 
-// run computes dw.
-func (p *patchFilterPlan) run(threads *pool.Pool, x Source, dy, dw, scratch []float32) {
-	w := &patchFilterWork{patchFilterPlan: p, x: x, dy: dy, dw: dw,
+func (p *patchFilterPlan) sums() (images, elements int) {
+	return p.images, p.groups * p.srcC * p.dstC * p.taps
+}
+
+// add adds the products of blocks.
+func (p *patchFilterPlan) add(threads *pool.Pool, some span, x Source, dy, dw, scratch []float32) {
+	w := &patchFilterWork{patchFilterPlan: p, span: some, x: x, dy: dy, dw: dw,
 		terms: make([]gemm.Term, p.images)}
 	for image := range w.terms {
 		w.terms[image] = gemm.Term{A: image * p.groups * p.dstC * p.size(),
@@ -109,8 +114,9 @@ func (w *patchFilterWork) task(i int, slot []float32) {
 		M: o1 - o0, N: (c1 - c0) * w.taps, RowA: w.size(), ColA: 1, B: panel, RowB: w.panelPitch,
 		C: w.dw[((g*w.dstC+o0)*w.srcC+c0)*w.taps:], RowC: w.srcC * w.taps,
 	}
-	for j := range w.imageBlocks * w.rowBlocks {
-		b := w.place(j)
+	lo, hi := w.blocks(w.span)
+	for j := lo; j < hi; j++ {
+		b := w.placeIn(j, w.span)
 		if w.stands() {
 			w.transpose(panel, b, g*w.srcC+c0, g*w.srcC+c1)
 		} else {

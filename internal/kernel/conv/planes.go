@@ -47,6 +47,19 @@ func (p *plan) place(i int) place {
 	return place{image, min(p.images, p.batch-image), row, min(p.blockRows, p.rows.out-row)}
 }
 
+// blocks are those with the images of a span.
+func (p *plan) blocks(some span) (lo, hi int) {
+	return some.from / p.images * p.rowBlocks,
+		ceil(some.from+some.images, p.images) * p.rowBlocks
+}
+
+// placeIn is the i-th block, in a span.
+func (p *plan) placeIn(i int, some span) place {
+	b := p.place(i)
+	b.image -= some.from
+	return b
+}
+
 // columns is the columns of a block's product, at most p.n.
 func (p *plan) columns(b place) int {
 	return ((b.images-1)*p.imageRows+b.rows-1)*p.pitch + p.cols.out

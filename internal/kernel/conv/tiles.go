@@ -44,8 +44,10 @@ func (p *tilePlan) product() gemm.Product {
 	return gemm.Product{M: p.OutC / p.Groups, N: p.row(), K: p.lines * p.OutW(), Alpha: 1}
 }
 
-// run computes dw.
-func (p *tilePlan) run(threads *pool.Pool, x Source, dy, dw, scratch []float32) {
+func (p *tilePlan) sums() (images, elements int) { return 1, p.filter() }
+
+// add adds the products of places.
+func (p *tilePlan) add(threads *pool.Pool, some span, x Source, dy, dw, scratch []float32) {
 	in, places, product := p.InC/p.Groups, p.OutH()*p.OutW(), p.product()
 	product.B = gemm.Matrix{F32: scratch, LD: p.row()}
 	product.LDC = p.row()
@@ -60,8 +62,8 @@ func (p *tilePlan) run(threads *pool.Pool, x Source, dy, dw, scratch []float32) 
 	}
 	for group = range p.Groups {
 		product.C = dw[group*product.M*product.N:]
-		product.Beta = 0
-		for image = range p.Batch {
+		product.Beta = float32(min(some.from, 1))
+		for image = range some.images {
 			for line = 0; line < p.OutH(); line += p.lines {
 				threads.For(product.K*in, max(1, grain/p.taps()), lay)
 				first := (image*p.OutC+group*product.M)*places + line*p.OutW()
