@@ -89,8 +89,8 @@ func (o batchBack) Infer(in []graph.Type) ([]graph.Type, error) {
 		return nil, err
 	}
 	if kept := channelled64(c.Elems()); o.Count < 1 || !in[4].Equal(kept) {
-		return nil, fmt.Errorf("sums of %d elements are %s, want %s of 1 or more", o.Count, in[4],
-			kept)
+		return nil, fmt.Errorf("sums of %d elements are %s, want %s of 1 or more%s", o.Count, in[4],
+			kept, convertible(in[4], graph.F64))
 	}
 	return in[:1:1], nil
 }

@@ -77,7 +77,7 @@ func kept64(in []graph.Type, begun bool, vectors int) ([]graph.Type, error) {
 	}
 	kept := channelled64(c.Elems())
 	if begun && !in[0].Equal(kept) {
-		return nil, fmt.Errorf("sums are %s, want %s", in[0], kept)
+		return nil, fmt.Errorf("sums are %s, want %s%s", in[0], kept, convertible(in[0], graph.F64))
 	}
 	return []graph.Type{kept}, nil
 }
