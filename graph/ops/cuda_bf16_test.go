@@ -51,7 +51,7 @@ func roomBF16(op graph.Op) float64 {
 
 // nearBF16 compares result k: within one unit in the last place of bfloat16, and so much of the
 // largest number.
-func nearBF16(t *testing.T, k int, want, got tensor.View, of float64) {
+func nearBF16(t testing.TB, k int, want, got tensor.View, of float64) {
 	t.Helper()
 	x, y := want.To(graph.F32).F32(), got.To(graph.F32).F32()
 	most := 0.0

@@ -72,14 +72,21 @@ static inline float swapped(int k, float a, float b, float c) {
 }
 `
 
-// mutated is the text of kernels with so many mutants, drawn by kind, each of a line of its own.
-func mutated(text string, count int, rng *rand.Rand) (string, []mutant) {
+// mutated is the text of kernels with so many mutants, drawn by kind, each of a line of its own,
+// from one that begins with a text to before one that begins with another; "" is the first, or the
+// last.
+func mutated(text, from, to string, count int, rng *rand.Rand) (string, []mutant) {
 	lines := strings.Split(text, "\n")
+	first := max(1, starting(lines, from))
+	last := len(lines)
+	if to != "" {
+		last = starting(lines, to)
+	}
 	var list []mutant
 	taken := map[int]bool{}
 	for tries := 0; len(list) < count && tries < 1000*count; tries++ {
 		c := changes[tries%len(changes)]
-		i := 1 + rng.IntN(len(lines)-1)
+		i := first + rng.IntN(last-first)
 		if taken[i] || unchanged.MatchString(lines[i]) {
 			continue
 		}
@@ -97,6 +104,11 @@ func mutated(text string, count int, rng *rand.Rand) (string, []mutant) {
 	}
 	head := fmt.Sprintf("#define MUTANTS %d%s", len(list), mutating)
 	return head + strings.Join(lines, "\n"), list
+}
+
+// starting is the first line that begins with a text.
+func starting(lines []string, with string) int {
+	return slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, with) })
 }
 
 // broken is what a test panics with once it has failed.
@@ -121,9 +133,19 @@ func (s Sample) failure(t *testing.T, h *host, seed uint64, want int) (why strin
 		}
 	}()
 	in := s.operands(seed)
+	if o, ok := s.Op.(inBF16); ok {
+		in, _ = halved(Sample{Op: o.Op, In: inF32(s.In), Fill: s.Fill}, s, seed)
+	}
 	for order := range want {
 		h.orders = uint32(order)
-		s.near(trial{t}, s.compute(t, in, nil), s.onCUDA(trial{t}, h, in, memory{poison: 0xff}, -1))
+		want, got := s.compute(t, in, nil), s.onCUDA(trial{t}, h, in, memory{poison: 0xff}, -1)
+		if o, ok := s.Op.(inBF16); ok {
+			for k, w := range want {
+				nearBF16(trial{t}, k, w, got[k], roomBF16(o.Op))
+			}
+			continue
+		}
+		s.near(trial{t}, want, got)
 	}
 	return ""
 }
@@ -189,7 +211,30 @@ func TestMutants(t *testing.T) {
 	if !watched {
 		t.Skip("EMU_RACES is not set")
 	}
-	text, list := mutated(cuda.Source(), mutants, rand.New(rand.NewPCG(34, 1)))
+	text, list := mutated(cuda.Source(), "", "", mutants, rand.New(rand.NewPCG(34, 1)))
+	findMutants(t, text, list, mutantSamples())
+}
+
+// TestMutantsOfProducts: of the kernels by tensor cores, which are a small part of all, as many are
+// found by the samples of operations in bfloat16. Accesses to memory need not be watched.
+func TestMutantsOfProducts(t *testing.T) {
+	longtest.Only(t, "TestRaces")
+	text, list := mutated(cuda.Source(), "// Products of matrices of bfloat16 by tensor cores",
+		"// Rows of few bits, as package quant has", mutants/5, rand.New(rand.NewPCG(35, 1)))
+	rng := rand.New(rand.NewPCG(1, 2))
+	var all []Sample
+	for _, plain := range slices.Concat(Samples(), sizedSamples()) {
+		form := formBF16CUDA(plain.Op)
+		if _, is := plain.Op.(rotary); formOfAttention(plain.Op) != "" && !is ||
+			byTensorCores(plain.Op) {
+			all = append(all, plain, inForm(t, plain, form, rng))
+		}
+	}
+	findMutants(t, text, list, all)
+}
+
+// findMutants runs samples by mutants of a text, and logs those that none finds.
+func findMutants(t *testing.T, text string, list []mutant, all []Sample) {
 	start := func() *host {
 		h, err := startHost(text)
 		if err != nil {
@@ -197,7 +242,7 @@ func TestMutants(t *testing.T) {
 		}
 		return h
 	}
-	h, all := start(), mutantSamples()
+	h := start()
 	for i, s := range all {
 		if !cuda.Supports(s.Op) {
 			continue
