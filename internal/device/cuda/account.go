@@ -86,15 +86,18 @@ func (a *account) close() error {
 // seen is what this process has of the GPU's memory but for what it has allocated, as NVML says it,
 // or what all processes have.
 func (a *account) seen(d *Device) (bytes int64, own bool, err error) {
-	if a.monitor != nil {
-		bytes, own, err = a.monitor.Process()
-	}
-	if err == nil && !own {
-		var free, total int64
-		free, total, err = d.gpu.Free()
-		bytes = total - free
-	}
-	return bytes - d.gpu.Allocated(), own, err
+	allocated, err := d.gpu.Allocated(func() (err error) {
+		if a.monitor != nil {
+			bytes, own, err = a.monitor.Process()
+		}
+		if err == nil && !own {
+			var free, total int64
+			free, total, err = d.gpu.Free()
+			bytes = total - free
+		}
+		return err
+	})
+	return bytes - allocated, own, err
 }
 
 // uses counts what threads of a kernel have for themselves.
@@ -115,7 +118,7 @@ func (a *account) beside(d *Device) (int64, error) {
 	seen, own, err := a.seen(d)
 	loaded, threads := max(seen-a.first, 0), a.threads(d.gpu)
 	note(d.options, "the GPU's memory", "total_bytes", d.gpu.Memory,
-		"allocated_bytes", d.gpu.Allocated(), "context_bytes", a.context,
+		"context_bytes", a.context,
 		"loaded_bytes", loaded, "threads_bytes", threads, "of_this_process", own)
 	return a.context + loaded + threads, err
 }

@@ -144,6 +144,8 @@ func (g *GPU) Free() (free, total int64, err error) {
 
 // Alloc takes so many bytes of the GPU's memory, at least one, and returns the address.
 func (g *GPU) Alloc(bytes int64) (addr uint64, err error) {
+	counting.Lock()
+	defer counting.Unlock()
 	if err = g.do(cuMemAlloc, uintptr(unsafe.Pointer(&addr)), word(bytes)); err == nil {
 		allocations.Store(allocation{g.ordinal, addr}, bytes)
 	}
@@ -152,6 +154,8 @@ func (g *GPU) Alloc(bytes int64) (addr uint64, err error) {
 
 // Release gives back what Alloc took.
 func (g *GPU) Release(addr uint64) error {
+	counting.Lock() // what the GPU was given ends without anybody's help
+	defer counting.Unlock()
 	allocations.Delete(allocation{g.ordinal, addr})
 	return g.do(cuMemFree, uintptr(addr))
 }
@@ -163,18 +167,25 @@ type allocation struct {
 }
 
 // allocations are the bytes of what was not given back. They are the process's, as a GPU's context
-// is, however often it is opened.
-var allocations sync.Map
+// is, however often it is opened; counting is held while they change, with the GPU's own account.
+var (
+	allocations sync.Map
+	counting    sync.Mutex
+)
 
-// Allocated is how many bytes of the GPU's memory this process has by Alloc.
-func (g *GPU) Allocated() (total int64) {
+// Allocated is how many bytes of the GPU's memory this process has by Alloc, when a function that
+// asks for all that is taken was called.
+func (g *GPU) Allocated(ask func() error) (total int64, err error) {
+	counting.Lock()
+	defer counting.Unlock()
+	err = ask()
 	allocations.Range(func(a, bytes any) bool {
 		if a.(allocation).ordinal == g.ordinal {
 			total += bytes.(int64)
 		}
 		return true
 	})
-	return total
+	return total, err
 }
 
 // Pin locks pages of ordinary memory, which must not be the Go heap's, so that the GPU
