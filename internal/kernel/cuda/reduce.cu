@@ -104,7 +104,7 @@ __device__ inline double sum_wide(const float *x, i64 n, i64 step) {
 		__syncthreads();
 		if (me < width) lanes[me] += lanes[me + width];
 	}
-	double all = lanes[0];
+	double all = me == 0 ? lanes[0] : 0;
 	__syncthreads(); // before the lanes are written again
 	return all;
 }
