@@ -69,7 +69,8 @@ func replay(p *program.Program, s *program.Schedule, m machine.Model, waits bool
 }
 
 // TestTimeOfSchedules: a schedule takes no longer than is said, wherever what it has is put: and
-// exactly as long where nothing has to wait for room.
+// exactly as long where nothing has to wait for room, nor for an exchange between devices, for which
+// the device is said to wait as a whole.
 func TestTimeOfSchedules(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var p *program.Program
@@ -95,7 +96,7 @@ func TestTimeOfSchedules(t *testing.T) {
 				r.Fatalf("%d ns without waits for room, %d with all of them, and %d are said", free,
 					waits, d.time)
 			}
-			if d == all && free < d.time {
+			if d == all && free < d.time && !pr.peers {
 				r.Fatalf("%d ns with room for all, and %d are said", free, d.time)
 			}
 		}

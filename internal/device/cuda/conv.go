@@ -133,7 +133,7 @@ func (c *convolutions) open(d *Device) (err error) {
 	}
 	c.known = map[driver.Convolution]*driver.Convolve{}
 	c.asks, err = d.dnn.Convolver(nil)
-	return err
+	return d.taking(err)
 }
 
 // of is a convolution as the library's.

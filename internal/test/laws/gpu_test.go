@@ -302,8 +302,9 @@ func TestLibrariesTakeMemory(t *testing.T) {
 	emulated(t)
 	t.Setenv("EMU_HANDLE", "1048576")
 	t.Setenv("EMU_FIRST", "2097152")
-	for mebibytes, want := range map[int]string{32: "CUBLAS_STATUS_NOT_INITIALIZED",
-		33: "CUBLAS_STATUS_ALLOC_FAILED", 35: "are needed", 36: ""} {
+	for mebibytes, want := range map[int]string{0: "CUDNN_STATUS_NOT_INITIALIZED",
+		33: "CUBLAS_STATUS_NOT_INITIALIZED", 34: "CUDNN_STATUS_NOT_INITIALIZED",
+		35: "CUBLAS_STATUS_ALLOC_FAILED", 37: "are needed", 38: ""} {
 		t.Setenv("EMU_MEM", fmt.Sprint(mebibytes<<20+1<<10))
 		_, _, err := learnt(perceptron(), gomem.Options{Device: gomem.CUDA}, 1)
 		e, ok := errors.AsType[*gomem.ErrGPUMemory](err)

@@ -13,11 +13,13 @@ import (
 // in f32 and in bfloat16: in language models the gradient of the table is added up in f32 part by
 // part, and then the whole of it is rounded at once. Nearly all of the topic model is its weights
 // and their magnitudes, which are taken of f32, and the rounded ones of both come on top.
+// Of wgan a gradient of filters is cut between images in f32, and stays whole in bfloat16.
 var needsMoreInBF16 = map[string][2]int64{
 	"transformer auto": {89156, 101572},
 	"moe auto":         {89284, 101572},
 	"lstm-lm auto":     {299972, 405504},
 	"topic auto":       {32768, 32768},
+	"wgan auto":        {304584, 319748},
 	"topic thesis":     {50240, 66624},
 	"topic vanilla":    {85444, 111040},
 }

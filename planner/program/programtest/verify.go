@@ -172,8 +172,13 @@ func (c *checker) fits(why space.Reason, k graph.Kind, e space.Engine) bool {
 
 func (c *checker) execution(i int32, ev *program.Event) error {
 	n := c.p.Graph.Node(ev.Node)
-	in := c.s.Streams[ev.Stream].Engine.Reads()
-	if c.s.Streams[ev.Stream].Engine.Copies() || !c.p.Live[n.ID] || !n.Executes() ||
+	engine := c.s.Streams[ev.Stream].Engine
+	in := engine.Reads()
+	_, peers := n.Peers()
+	if peers { // from the device's memory to it, past the others'
+		in = engine.Writes()
+	}
+	if peers != (engine == space.Peer) || !peers && engine.Copies() || !c.p.Live[n.ID] || !n.Executes() ||
 		len(ev.In) != len(n.In) || len(ev.Out) != len(n.Out) {
 		return fmt.Errorf("may not be executed so")
 	}

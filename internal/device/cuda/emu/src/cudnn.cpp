@@ -3,7 +3,7 @@
 #include "fake.h"
 
 enum { FLOAT = 0, BFLOAT16 = 9 };
-enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000, INTERNAL_ERROR = 4000 };
+enum { NO_HANDLE = 1001, BAD_PARAM = 2000, NOT_SUPPORTED = 3000, INTERNAL_ERROR = 4000 };
 struct Dnn {
 	Context *of;
 	Stream *stream = nullptr;
@@ -23,11 +23,12 @@ struct Conv {
 API size_t cudnnGetVersion() { return 90100; }
 API size_t cudnnGetCudartVersion() { return 13000; }
 API const char *cudnnGetErrorString(int e) {
-	return e == BAD_PARAM ? "CUDNN_STATUS_BAD_PARAM"
+	return e == NO_HANDLE ? "CUDNN_STATUS_NOT_INITIALIZED"
+		: e == BAD_PARAM ? "CUDNN_STATUS_BAD_PARAM"
 		: e == NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED" : "CUDNN_STATUS_INTERNAL_ERROR";
 }
 API int cudnnCreate(Dnn **h) {
-	if (usable() || !take(settings.handle)) return 1001;
+	if (usable() || !take(settings.handle)) return NO_HANDLE;
 	*h = new Dnn{current};
 	return 0;
 }
