@@ -69,8 +69,8 @@ func replay(p *program.Program, s *program.Schedule, m machine.Model, waits bool
 }
 
 // TestTimeOfSchedules: a schedule takes no longer than is said, wherever what it has is put: and
-// exactly as long where nothing has to wait for room, nor for an exchange between devices, for which
-// the device is said to wait as a whole.
+// exactly as long where nothing has to wait for room, nor for an exchange between devices, for
+// which the device is said to wait as a whole.
 func TestTimeOfSchedules(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var p *program.Program

@@ -178,8 +178,8 @@ func (c *checker) execution(i int32, ev *program.Event) error {
 	if peers { // from the device's memory to it, past the others'
 		in = engine.Writes()
 	}
-	if peers != (engine == space.Peer) || !peers && engine.Copies() || !c.p.Live[n.ID] || !n.Executes() ||
-		len(ev.In) != len(n.In) || len(ev.Out) != len(n.Out) {
+	if peers != (engine == space.Peer) || !peers && engine.Copies() ||
+		!c.p.Live[n.ID] || !n.Executes() || len(ev.In) != len(n.In) || len(ev.Out) != len(n.Out) {
 		return fmt.Errorf("may not be executed so")
 	}
 	if c.ran[n.ID]++; c.ran[n.ID] > 1 && n.Kind != graph.KindCompute {

@@ -68,8 +68,8 @@ func (e *Error) Error() string {
 func (e *Error) NoDevice() bool { return e.Name == "CUDA_ERROR_NO_DEVICE" }
 
 // OutOfMemory reports whether a memory had too little room: as the driver says it, or a library
-// that takes memory itself. cuBLAS and cuDNN say of a handle that they make in too little that it is
-// not initialized.
+// that takes memory itself. cuBLAS and cuDNN say of a handle that they make in too little that it
+// is not initialized.
 func (e *Error) OutOfMemory() bool {
 	return e.Name == "CUDA_ERROR_OUT_OF_MEMORY" || strings.HasSuffix(e.Name, "_ALLOC_FAILED") ||
 		strings.HasSuffix(e.Name, "_ALLOCATION_FAILED") ||
