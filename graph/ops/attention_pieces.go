@@ -2,8 +2,8 @@ package ops
 
 import "github.com/gomem/gomem/graph"
 
-// pieces are groups of heads of a single element of a batch. Several elements are computed one by
-// one as they are ([inBF16.tiling]).
+// pieces are groups of heads of a single element of a batch. Of several, some elements are in f32
+// at a time as it is ([inBF16.tiling]).
 func (o attention) pieces(in, out []graph.Type) []piece {
 	return o.byGroups(in, out, func(part attention) graph.Op { return part })
 }
