@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -162,7 +163,8 @@ func (c *trainCmd) accountable() bool {
 }
 
 // refit plans again where the process has more than was expected beside the plan, now that data are
-// read, and the two are more than a budget of host memory.
+// read, and the two are more than a budget of host memory: with the usual garbage, and where that
+// leaves no room for a plan, with little.
 func (c *trainCmd) refit(ctx context.Context, e *env, m *draft) error {
 	if m.options.ProcessBytes == 0 || !c.accountable() {
 		return nil
@@ -171,8 +173,21 @@ func (c *trainCmd) refit(ctx context.Context, e *env, m *draft) error {
 	if _, err := a.withinBudget(m.options.HostBytes, m.planned.Planned); err == nil {
 		return nil
 	}
+	defer planningWithin(m.options)()
+	refused := c.planBeside(ctx, e, m, a)
+	if _, short := errors.AsType[shortage](refused); !short {
+		return refused
+	}
+	a.Garbage = leastGarbage
+	if err := c.planBeside(ctx, e, m, a); err != nil {
+		return refused
+	}
+	return nil
+}
+
+// planBeside plans a draft again beside an account of its process.
+func (c *trainCmd) planBeside(ctx context.Context, e *env, m *draft, a account) (err error) {
 	m.beside, m.options.ProcessBytes, m.planned = a, a.total(), planned{}
-	var err error
 	if m.planned, err = c.planLong(ctx, e, m.built, m.options); err != nil {
 		return err
 	}

@@ -1,11 +1,14 @@
 package command
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/gomem/gomem/internal/longtest"
 )
 
 // TestMemoryIsLogged: at --log-level debug a run says who has memory once its plans are made, once
@@ -71,6 +74,46 @@ func TestMoreThanExpected(t *testing.T) {
 		t.Errorf("held are %s", size(x.Beside.Held))
 	}
 	runtime.KeepAlive(ballast)
+}
+
+// TestPlansForWhatIsLeft: where data turn out to be larger than was expected, a run plans again for
+// what they leave of its budget, with more on the disk, and comes to the same weights.
+func TestPlansForWhatIsLeft(t *testing.T) {
+	longtest.Skip(t)
+	inDir(t)
+	large := []string{"--model", "moe", "--size", "s512", "--expert-hidden", "8192", "--policy",
+		"thesis", "--device-memory", "24MiB", "--disk-memory", "1GiB"}
+	var roomy report
+	decode(t, succeed(t, with([]string{"plan", "--host-memory", "1GiB", "--json"}, large...)...),
+		&roomy)
+	expected := roomy.Beside.total()
+	if roomy.DiskPeak > 0 || roomy.HostPeak < 64<<20 {
+		t.Fatalf("%+v", roomy)
+	}
+	run := func(ballast int) (x report, summary map[string]any) {
+		b := bytes.Repeat([]byte{1}, ballast)
+		out := succeed(t, with([]string{"train", "--disk", ".", "--steps", "1", "--eval-batches",
+			"1", "--json", "--host-memory", fmt.Sprint(expected + roomy.HostPeak)}, large...)...)
+		runtime.KeepAlive(b)
+		decode(t, strings.SplitAfter(out, "\n")[0], &x)
+		_, summary = trainLines(t, out)
+		return x, summary
+	}
+	first, want := run(0)
+	if first.HostPeak != roomy.HostPeak || first.DiskPeak > 0 {
+		t.Errorf("as expected: %+v", first)
+	}
+	for _, ballast := range []int{36 << 20, 60 << 20} {
+		again, got := run(ballast)
+		if again.HostPeak >= first.HostPeak || again.DiskPeak == 0 ||
+			again.HostPeak+again.Beside.total() > again.HostBudget {
+			t.Errorf("more than expected: %+v, %v", again, again.Beside)
+		}
+		if got["weights_sha256"] != want["weights_sha256"] ||
+			got["actual_host_peak_bytes"].(float64) > float64(again.HostPeak) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
 }
 
 // TestGarbageFits: a process lets as much garbage lie as it holds, where its budget has room for
