@@ -66,6 +66,17 @@ func bare(err error) error {
 	return regular.Bare(err)
 }
 
+// unwritten is an error of writing to a path, or as it is that of a checkpoint that is read for it.
+func unwritten(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, read := errors.AsType[*ErrCheckpoint](err); read {
+		return e
+	}
+	return &ErrCheckpoint{Path: path, Err: bare(err)}
+}
+
 // The keys of the metadata, and the version of their meaning.
 const (
 	keyFormat    = "gomem.format"

@@ -63,10 +63,7 @@ func (e exported) writeGGUF(d disk, path, store string) error {
 			return gguf.Write(f, w.Values, w.tensors, w.put)
 		})
 	}
-	if _, ours := errors.AsType[*ErrCheckpoint](err); err != nil && !ours {
-		err = &ErrCheckpoint{Path: path, Err: bare(err)}
-	}
-	return err
+	return unwritten(path, err)
 }
 
 // ggufWriter writes a model as a file of llama.cpp.

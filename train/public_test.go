@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/data"
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/internal/safetensors"
 	"github.com/gomem/gomem/mesh"
 	"github.com/gomem/gomem/models"
 	"github.com/gomem/gomem/nn"
@@ -198,6 +200,29 @@ func TestExport(t *testing.T) {
 	}
 	if err := Export(filepath.Join(dir, "other"), dir, c); err == nil {
 		t.Error("a directory without checkpoints was exported")
+	}
+	c.Layers--
+	damaged := filepath.Join(dir, "run", fileName(2))
+	all, err := os.ReadFile(damaged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 8 + int(binary.LittleEndian.Uint64(all)); i < len(all); i += 512 {
+		all[i] ^= 1
+	}
+	damage(t, damaged, all)
+	for out, err := range map[string]error{
+		"out":      Export(filepath.Join(dir, "out"), filepath.Join(dir, "run"), c),
+		"out.gguf": ExportGGUF(filepath.Join(dir, "out.gguf"), filepath.Join(dir, "run"), c, ""),
+	} {
+		e, ok := errors.AsType[*ErrCheckpoint](err)
+		if !ok || e.Path != damaged || !errors.Is(err, safetensors.ErrChecksum) {
+			t.Errorf("%s of a damaged checkpoint: %v", out, err)
+		}
+	}
+	if again, err := OpenPublic(filepath.Join(dir, "out")); err != nil ||
+		again.Config.Parameters() != c.Parameters() {
+		t.Errorf("what was there is not there any more: %v", err)
 	}
 }
 

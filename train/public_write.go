@@ -28,10 +28,7 @@ func WritePublic(dir string, c models.GPTConfig, tok *data.Tokenizer, parameters
 		}
 		return err
 	}
-	if err := writePublic(osDisk{}, dir, c, tok, parameters, put); err != nil {
-		return &ErrCheckpoint{Path: dir, Err: bare(err)}
-	}
-	return nil
+	return unwritten(dir, writePublic(osDisk{}, dir, c, tok, parameters, put))
 }
 
 // writePublic is [WritePublic] where put writes the bytes of a parameter.
@@ -118,10 +115,7 @@ func Export(dir, from string, c models.GPTConfig) error {
 			return err
 		})
 	}
-	if err := writePublic(osDisk{}, dir, e.config, e.tokenizer, e.parameters, put); err != nil {
-		return &ErrCheckpoint{Path: dir, Err: bare(err)}
-	}
-	return nil
+	return unwritten(dir, writePublic(osDisk{}, dir, e.config, e.tokenizer, e.parameters, put))
 }
 
 // exported is the model of a run with this configuration, adapters added to the matrices that they
