@@ -66,7 +66,7 @@ func (c *trainCmd) drafted(ctx context.Context, e *env, read <-chan struct{}) (*
 		return nil, err
 	}
 	d := &draft{built: b}
-	defer planningWithin(o)()
+	defer c.planningWithin(o)()
 	if c.worker.member != nil {
 		if d.exchanges, err = b.exchanging(o); err == nil {
 			o.NetworkBytes, err = c.worker.member.Bytes(d.exchanges)
@@ -162,6 +162,15 @@ func (c *trainCmd) accountable() bool {
 	return c.worker.member == nil && c.fleet.size() == 1 && gomem.Computes(c.Device)
 }
 
+// planningWithin is planningWithin of one device. Several plan at once, each within a budget of its
+// own, and Go has one limit for all of them: then there is none.
+func (c *trainCmd) planningWithin(o gomem.Options) (undo func()) {
+	if c.fleet.size() > 1 {
+		return func() {}
+	}
+	return planningWithin(o)
+}
+
 // refit plans again where the process has more than was expected beside the plan, now that data are
 // read, and the two are more than a budget of host memory: with the usual garbage, and where that
 // leaves no room for a plan, with little.
@@ -173,7 +182,7 @@ func (c *trainCmd) refit(ctx context.Context, e *env, m *draft) error {
 	if _, err := a.withinBudget(m.options.HostBytes, m.planned.Planned); err == nil {
 		return nil
 	}
-	defer planningWithin(m.options)()
+	defer c.planningWithin(m.options)()
 	refused := c.planBeside(ctx, e, m, a)
 	if _, short := errors.AsType[shortage](refused); !short {
 		return refused

@@ -119,13 +119,13 @@ func (c *evalCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	planned, session, err := planTask(ctx, e, taskPlan{x, m.Graph,
-		[]gomem.Target{train.EvalTarget(&m.Model)}, c.planFlags, c.deviceFlags, m.DeviceBytes,
-		m.HostBytes})
+	d, whole, err := c.load(ctx, e.stderr, x, b.model) // first: data are of the process's account
 	if err != nil {
 		return err
 	}
-	d, whole, err := c.load(ctx, e.stderr, x, b.model)
+	planned, session, err := planTask(ctx, e, taskPlan{x, m.Graph,
+		[]gomem.Target{train.EvalTarget(&m.Model)}, c.planFlags, c.deviceFlags, m.DeviceBytes,
+		m.HostBytes})
 	if err != nil {
 		return err
 	}

@@ -191,6 +191,19 @@ func limited(bytes int64) (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
+// keptWithin keeps what the process has beside plans within a host budget of the whole process, if
+// there is one, until the command ends, and refuses a budget that has no room for it.
+func keptWithin(log *slog.Logger, o gomem.Options, p *gomem.Planned) error {
+	if o.ProcessBytes == 0 {
+		return nil
+	}
+	a, err := measured(log, p).withinBudget(o.HostBytes, p)
+	if err == nil {
+		a.keep()
+	}
+	return err
+}
+
 // passing is the most bytes of two batches and their results.
 func passing(p *gomem.Planned) (most int64) {
 	for _, r := range p.Results {

@@ -3,12 +3,18 @@ package command
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"math"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
+	"github.com/gomem/gomem"
 	"github.com/gomem/gomem/internal/longtest"
+	"github.com/gomem/gomem/plan/space"
+	"github.com/gomem/gomem/planner"
 )
 
 // TestMemoryIsLogged: at --log-level debug a run says who has memory once its plans are made, once
@@ -112,6 +118,90 @@ func TestPlansForWhatIsLeft(t *testing.T) {
 		if got["weights_sha256"] != want["weights_sha256"] ||
 			got["actual_host_peak_bytes"].(float64) > float64(again.HostPeak) {
 			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+// limits are those of Go's memory, the least and the most, at the times of writing.
+type limits struct{ least, most int64 }
+
+func (l *limits) Write(p []byte) (int, error) {
+	now := debug.SetMemoryLimit(-1)
+	l.least, l.most = min(l.least, now), max(l.most, now)
+	return len(p), nil
+}
+
+// TestBudgetIsKept: whoever runs within a budget of the whole process keeps Go's memory within it
+// until the last word is said, and no longer. Several devices have no such limit.
+func TestBudgetIsKept(t *testing.T) {
+	inDir(t)
+	trained(t, "gpt", "--data", "text:pairs.tsv", "--steps", "1", "--save", "run")
+	write(t, "a.txt", "the number")
+	free := &limits{math.MaxInt64, 0}
+	fmt.Fprint(free, "as it is")
+	const budget = 200 << 20
+	train := with(tiny, "--steps", "1", "--eval-batches", "1", "--json")
+	for _, args := range [][]string{
+		train,
+		{"predict", "--from", "run", "--tokens", "1", "a.txt"},
+		{"eval", "--from", "run"},
+		{"profile", "--size", "s512", "--policy", "vanilla", "--steps-to-run", "1"},
+		with(train, "--device", "cpu,cpu"),
+	} {
+		var errs bytes.Buffer
+		kept := limits{math.MaxInt64, 0}
+		status := Main(t.Context(), with(args, "--host-memory", fmt.Sprint(budget)), &kept, &errs,
+			Extras{})
+		several := args[len(args)-1] == "cpu,cpu"
+		if status != exitOK || several != (kept.most > budget) ||
+			several != (kept.least > budget) {
+			t.Errorf("%v: status %d, %+v, %s", args, status, kept, errs.String())
+		}
+		if now := debug.SetMemoryLimit(-1); now != free.most {
+			t.Errorf("%v left a limit of %d, which was %d", args, now, free.most)
+		}
+	}
+	c := &trainCmd{fleet: newFleet([]string{"cpu", "cpu"})}
+	defer c.planningWithin(gomem.Options{HostBytes: budget, ProcessBytes: 1})()
+	if now := debug.SetMemoryLimit(-1); now != free.most {
+		t.Errorf("one of two devices plans within %d", now)
+	}
+}
+
+// TestDataAreOfTheAccount: data that are evaluated on are counted before there are plans.
+func TestDataAreOfTheAccount(t *testing.T) {
+	inDir(t)
+	trained(t, "gpt", "--data", "text:pairs.tsv", "--steps", "1", "--save", "run")
+	write(t, "large.txt", strings.Repeat("the number 1 is a number\n", 2<<20))
+	o := invoke(t, "eval", "--from", "run", "--data", "text:large.txt", "--eval-batches", "1",
+		"--host-memory", "100MiB")
+	if o.status != exitFailure || !strings.Contains(o.stderr, "the process itself takes ") {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestNamesRoom: the budget that is named to who has too little memory is of the whole process, as
+// the flag is: what the machine has but for the device's part, which on a GPU is not of it.
+func TestNamesRoom(t *testing.T) {
+	b, err := modelFlags{Model: "transformer", Size: "s512"}.build(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := planAll(t.Context(), io.Discard, b, gomem.Options{Policy: planner.Vanilla})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const have = 64 << 20
+	device := p.Peak(space.Device)
+	for name, room := range map[string]int64{"cpu": have - device, "cuda": have} {
+		err := enoughOf(have, name, p, account{Program: have}, 1)
+		want := fmt.Sprintf("use --host-memory %dMiB, if that is enough", room>>20)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+		if err := enoughOf(have, name, p, account{Program: room - p.Peak(space.Host)}, 1); err !=
+			nil {
+			t.Errorf("%s, of just enough: %v", name, err)
 		}
 	}
 }

@@ -53,6 +53,19 @@ func (f planFlags) planLong(ctx context.Context, e *env, b *built,
 	return best, nil
 }
 
+// planWithin is planLong for the machine at hand, which the session's options then have, too.
+// Garbage is kept within the budget meanwhile.
+func (f planFlags) planWithin(ctx context.Context, e *env, b *built, o, session gomem.Options) (
+	p planned, _ gomem.Options, err error) {
+	defer planningWithin(o)()
+	if session, err = b.measured(ctx, e.stderr, session, func() {}); err != nil {
+		return p, session, err
+	}
+	o.Machine = session.Machine
+	p, err = f.planLong(ctx, e, b, o)
+	return p, session, err
+}
+
 // More than firstEffort is done by default for a model of few operations only; a
 // search that would take lastEffort has long looked at everything.
 const firstEffort, lastEffort = 4000, 1 << 40

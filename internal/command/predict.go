@@ -201,22 +201,13 @@ func planTask(ctx context.Context, e *env, t taskPlan) (p planned, session gomem
 		return p, session, err
 	}
 	session.Logger = e.log
-	defer planningWithin(o)()
-	if session, err = b.measured(ctx, e.stderr, session, func() {}); err != nil {
+	if p, session, err = t.planWithin(ctx, e, b, o, session); err != nil {
 		return p, session, err
 	}
-	o.Machine = session.Machine
-	if p, err = t.planLong(ctx, e, b, o); err != nil {
+	if err := enoughMemory(t.Device, p, account{}, 1); err != nil {
 		return p, session, err
 	}
-	if err := enoughMemory(t.Device, p, account{}, 1); err != nil || o.ProcessBytes == 0 {
-		return p, session, err
-	}
-	a, err := measured(e.log, p.Planned).withinBudget(o.HostBytes, p.Planned)
-	if err == nil {
-		a.keep() // until the command ends
-	}
-	return p, session, err
+	return p, session, keptWithin(e.log, o, p.Planned)
 }
 
 // errSome ends a command some of whose inputs have failed, each with a line of its own.

@@ -75,14 +75,11 @@ func (c *profileCmd) Run(ctx context.Context, e *env) error {
 	if err := files.outputs().ready(); err != nil {
 		return err
 	}
-	if session, err = b.measured(ctx, e.stderr, session, func() {}); err != nil {
-		return err
-	}
-	o.Machine = session.Machine
-	p, err := c.planLong(ctx, e, b, o)
+	p, session, err := c.planWithin(ctx, e, b, o, session)
 	if err != nil {
 		return err
 	}
+	o.Machine = session.Machine
 	x, err := c.explain(ctx, e, b, p, o, session)
 	if err != nil {
 		return err
@@ -120,6 +117,9 @@ func (c *profileCmd) explain(ctx context.Context, e *env, b *built, p planned,
 	}
 	if c.StepsToRun > 0 && gomem.Computes(session.Device) {
 		if err := enoughMemory(c.Device, p, account{}, 1); err != nil {
+			return nil, fmt.Errorf("%w, or --steps-to-run 0", err)
+		}
+		if err := keptWithin(e.log, o, p.Planned); err != nil {
 			return nil, fmt.Errorf("%w, or --steps-to-run 0", err)
 		}
 		defer notice(e.stderr, fmt.Sprintf("gomem: running %s",

@@ -309,7 +309,12 @@ func (c *trainCmd) fitting() error {
 // enoughMemory refuses a plan that this machine cannot hold, for each of some workers, and what is
 // known of what the process has beside it.
 func enoughMemory(device string, p planned, b account, workers int) error {
-	need, have := p.Peak(space.Device)+p.Peak(space.Host), machineMemory()
+	return enoughOf(machineMemory(), device, p, b, workers)
+}
+
+// enoughOf is enoughMemory of a machine that has so much, 0 if that is unknown.
+func enoughOf(have int64, device string, p planned, b account, workers int) error {
+	need := p.Peak(space.Device) + p.Peak(space.Host)
 	of := fmt.Sprintf("device %s and host %s together", size(p.Peak(space.Device)),
 		size(p.Peak(space.Host)))
 	if _, gpu := gomem.GPU(device); gpu {
@@ -325,7 +330,7 @@ func enoughMemory(device string, p planned, b account, workers int) error {
 	}
 	if b != (account{}) {
 		help := "use a smaller model or batch"
-		if most := have - (need - p.Peak(space.Host)); most > 0 {
+		if most := have - (need - p.Peak(space.Host) - b.total()); most > 0 { // of the process
 			help = fmt.Sprintf("use --host-memory %dMiB, if that is enough, or a smaller model or "+
 				"batch", most>>20)
 		}
