@@ -89,9 +89,9 @@ func (b *built) reserve(o *gomem.Options, s *workers.Scheme, n int) (err error) 
 // roomFor refuses a budget of host memory that exchanging takes alone.
 func roomFor(o gomem.Options) error {
 	if o.HostBytes > 0 && o.NetworkBytes >= o.HostBytes {
-		return usagef("--host-memory %s: what the workers exchange takes %s of it, and the process "+
-			"itself %s: give it more than the two, for the plan", size(o.HostBytes),
-			exact(o.NetworkBytes), exact(o.ProcessBytes))
+		return usagef("--host-memory %s: what the workers exchange takes %s of it, and the "+
+			"plan needs some: give it more than %s", size(o.HostBytes), exact(o.NetworkBytes),
+			exact(o.NetworkBytes+o.ProcessBytes))
 	}
 	return nil
 }

@@ -274,7 +274,7 @@ func TestLocalHostMemory(t *testing.T) {
 	o := gather(t, inMemory{}, with(tiny, "--local", "2", "--host-memory", "1KiB")...)
 	line, _, _ := strings.Cut(o.stderr, "\n")
 	if o.status != exitUsage || !strings.Contains(line, "--host-memory 1KiB: what the workers "+
-		"exchange takes ") || !strings.Contains(line, " and the process itself 9") {
+		"exchange takes ") || !strings.Contains(line, ": give it more than 9") {
 		t.Errorf("%+v", o)
 	}
 }
