@@ -360,9 +360,8 @@ train --profile
     Budget of device memory, such as 192MiB (default: the model size's; none under
     vanilla). A budget that is too small is refused with the smallest that works.
 --host-memory
-    Budget of host memory for the whole process, such as 1GiB; on cpu the device's is beside it,
-    and of several devices each has one (default: the model size's, none under vanilla). Of lda,
-    documents are in files then.
+    Budget of host memory for the whole process, or each of its devices; on cpu theirs is beside
+    it (default: the model size's, none under vanilla). Of lda, documents are in files then.
 --disk-memory
     Budget of a disk behind the host, such as 20GiB: what the host has no room for goes
     there, and comes back in time (default: none).
