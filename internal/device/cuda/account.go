@@ -57,15 +57,11 @@ const interpreter = "chain"
 
 // begin opens the account of a device that has nothing but a context.
 func (a *account) begin(d *Device) error {
-	var why error
-	if a.monitor, why = driver.OpenMonitor(d.gpu); why == nil {
-		why = errUnlisted
-	}
-	seen, own, err := a.seen(d)
+	why := a.listen(d.gpu)
+	seen, err := a.seen(d)
 	a.first, a.context = seen, seen
-	if !own {
-		err = errors.Join(err, a.close())
-		a.monitor, a.context = nil, min(seen, assumedContext)
+	if a.monitor == nil {
+		a.context = min(seen, assumedContext)
 		note(d.options, "the GPU's memory is counted by what is free, and the context is assumed",
 			"context_bytes", a.context, "why", why)
 	}
@@ -74,6 +70,24 @@ func (a *account) begin(d *Device) error {
 
 // errUnlisted is why NVML says nothing of a process, as in a container with numbers of its own.
 var errUnlisted = errors.New("NVML does not list this process")
+
+// listen has NVML say what the process has. The error is why it does not, as where it is not
+// installed or, on a GPU that is divided, does not tell everybody.
+func (a *account) listen(g *driver.GPU) error {
+	m, err := driver.OpenMonitor(g)
+	if err != nil {
+		return err
+	}
+	_, known, err := m.Process()
+	if err == nil && !known {
+		err = errUnlisted
+	}
+	if err != nil {
+		return errors.Join(err, m.Close())
+	}
+	a.monitor = m
+	return nil
+}
 
 // close ends what was started.
 func (a *account) close() error {
@@ -85,19 +99,20 @@ func (a *account) close() error {
 
 // seen is what this process has of the GPU's memory but for what it has allocated, as NVML says it,
 // or what all processes have.
-func (a *account) seen(d *Device) (bytes int64, own bool, err error) {
-	allocated, err := d.gpu.Allocated(func() (err error) {
-		if a.monitor != nil {
-			bytes, own, err = a.monitor.Process()
-		}
-		if err == nil && !own {
-			var free, total int64
-			free, total, err = d.gpu.Free()
+func (a *account) seen(d *Device) (bytes int64, err error) {
+	allocated, err := d.gpu.Allocated(func() error {
+		if a.monitor == nil {
+			free, total, err := d.gpu.Free()
 			bytes = total - free
+			return err
+		}
+		own, known, err := a.monitor.Process()
+		if bytes = own; err == nil && !known {
+			err = errUnlisted // any more
 		}
 		return err
 	})
-	return bytes - allocated, own, err
+	return bytes - allocated, err
 }
 
 // uses counts what threads of a kernel have for themselves.
@@ -115,11 +130,12 @@ func (a *account) threads(g *driver.GPU) int64 {
 // beside is how many bytes of the GPU's memory the process has beside what its devices have
 // allocated.
 func (a *account) beside(d *Device) (int64, error) {
-	seen, own, err := a.seen(d)
+	seen, err := a.seen(d)
 	loaded, threads := max(seen-a.first, 0), a.threads(d.gpu)
 	note(d.options, "the GPU's memory", "total_bytes", d.gpu.Memory,
 		"context_bytes", a.context,
-		"loaded_bytes", loaded, "threads_bytes", threads, "of_this_process", own)
+		"loaded_bytes", loaded, "threads_bytes", threads,
+		"of_this_process", a.monitor != nil)
 	return a.context + loaded + threads, err
 }
 

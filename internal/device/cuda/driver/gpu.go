@@ -144,19 +144,20 @@ func (g *GPU) Free() (free, total int64, err error) {
 
 // Alloc takes so many bytes of the GPU's memory, at least one, and returns the address.
 func (g *GPU) Alloc(bytes int64) (addr uint64, err error) {
-	counting.Lock()
-	defer counting.Unlock()
-	if err = g.do(cuMemAlloc, uintptr(unsafe.Pointer(&addr)), word(bytes)); err == nil {
-		allocations.Store(allocation{g.ordinal, addr}, bytes)
+	taken.Lock()
+	defer taken.Unlock()
+	err = g.do(cuMemAlloc, uintptr(unsafe.Pointer(&addr)), word(bytes))
+	if err == nil {
+		taken.bytes[allocation{g.ordinal, addr}] = bytes
 	}
 	return addr, err
 }
 
 // Release gives back what Alloc took.
 func (g *GPU) Release(addr uint64) error {
-	counting.Lock() // what the GPU was given ends without anybody's help
-	defer counting.Unlock()
-	allocations.Delete(allocation{g.ordinal, addr})
+	taken.Lock() // what the GPU was given ends without anybody's help
+	defer taken.Unlock()
+	delete(taken.bytes, allocation{g.ordinal, addr})
 	return g.do(cuMemFree, uintptr(addr))
 }
 
@@ -166,25 +167,25 @@ type allocation struct {
 	addr    uint64
 }
 
-// allocations are the bytes of what was not given back. They are the process's, as a GPU's context
-// is, however often it is opened; counting is held while they change, with the GPU's own account.
-var (
-	allocations sync.Map
-	counting    sync.Mutex
-)
+// taken are the bytes of what was not given back. NVML knows nothing smaller than a process, and
+// the driver has one context of a GPU in it, however often libraries are loaded and GPUs opened: so
+// this is the process's, too. It is held while it changes, with the GPU's own account.
+var taken = struct {
+	sync.Mutex
+	bytes map[allocation]int64
+}{bytes: map[allocation]int64{}}
 
 // Allocated is how many bytes of the GPU's memory this process has by Alloc, when a function that
 // asks for all that is taken was called.
 func (g *GPU) Allocated(ask func() error) (total int64, err error) {
-	counting.Lock()
-	defer counting.Unlock()
+	taken.Lock()
+	defer taken.Unlock()
 	err = ask()
-	allocations.Range(func(a, bytes any) bool {
-		if a.(allocation).ordinal == g.ordinal {
-			total += bytes.(int64)
+	for a, bytes := range taken.bytes {
+		if a.ordinal == g.ordinal {
+			total += bytes
 		}
-		return true
-	})
+	}
 	return total, err
 }
 

@@ -85,21 +85,19 @@ const library = "libcuda.so.1"
 // capturing a graph: begin, work or upload; EMU_CONV_LACKS and EMU_CONV_FAILS, of how many filters
 // convolutions are that cuDNN does not compute, and that it fails to prepare; EMU_CONV_BREAKS and
 // EMU_CONV_ERRS likewise, that it fails to compute and computes wrong; EMU_CONV_ROOM, bytes that it
-// works in;
-// EMU_HANDLE, bytes that cuBLAS and cuDNN take for a handle, and EMU_FIRST, that cuBLAS takes for
-// what it loads at first; EMU_CONTEXT and EMU_MODULE, that a context takes and a module; EMU_LOCAL,
-// that each thread of a kernel has for itself: the first launch takes them for all that run at
-// once; EMU_NVML, what NVML does: "broken", it does not start; "hidden", it does not list this
-// process;
-// EMU_CHOOSY, which has the order of its additions depend on sizes, addresses modulo 256 and its
-// workspace, as the choice among a library's kernels may; EMU_LOSES, of how many terms sums are of
-// which it leaves out what is beyond a multiple of 8;
-// EMU_HURRY, how much faster than the clock the times of events pass; EMU_PINS, bytes of the host
-// that can be pinned; EMU_STICKY, which has errors outlive their context; EMU_UNBOUND, which has no
-// thread get the context; EMU_ARCHS, compute capabilities that kernels are compiled for, "80 90";
-// EMU_INIT, what cuInit returns; EMU_VERSION of CUDA; EMU_RACES, which has every access to memory
-// watched, as watch.h says: races of threads, of blocks and of streams, and what is read that
-// nobody wrote, are errors of the launch.
+// works in; EMU_HANDLE, bytes that cuBLAS and cuDNN take for a handle, and EMU_FIRST, that cuBLAS
+// takes for what it loads at first; EMU_CONTEXT and EMU_MODULE, that a context takes and a module;
+// EMU_LOCAL, that each thread of a kernel has for itself: the first launch takes them for all that
+// run at once; EMU_NVML, what NVML does: "broken", it does not start; "hidden", it does not list
+// this process; "closed", it lists none, for want of permission; EMU_CHOOSY, which has the order of
+// its additions depend on sizes, addresses modulo 256 and its workspace, as the choice among a
+// library's kernels may; EMU_LOSES, of how many terms sums are of which it leaves out what is
+// beyond a multiple of 8; EMU_HURRY, how much faster than the clock the times of events pass;
+// EMU_PINS, bytes of the host that can be pinned; EMU_STICKY, which has errors outlive their
+// context; EMU_UNBOUND, which has no thread get the context; EMU_ARCHS, compute capabilities that
+// kernels are compiled for, "80 90"; EMU_INIT, what cuInit returns; EMU_VERSION of CUDA; EMU_RACES,
+// which has every access to memory watched, as watch.h says: races of threads, of blocks and of
+// streams, and what is read that nobody wrote, are errors of the launch.
 //
 // Where GOMEM_GPU is set, tests have the machine's GPU instead: the folder is that of
 // GOMEM_CUDA_PATH, or none, and libraries are where they usually are.

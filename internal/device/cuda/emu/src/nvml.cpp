@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-enum { INVALID_ARGUMENT = 2, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9 };
+enum { INVALID_ARGUMENT = 2, NO_PERMISSION = 4, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9 };
 struct Process { // nvmlProcessInfo_v2_t
 	unsigned pid;
 	unsigned long long bytes;
@@ -21,7 +21,8 @@ static std::string how() {
 API int nvmlInit_v2() { return how() == "broken" ? DRIVER_NOT_LOADED : 0; }
 API int nvmlShutdown() { return 0; }
 API const char *nvmlErrorString(int e) {
-	return e == DRIVER_NOT_LOADED ? "Driver Not Loaded" : "Invalid Argument";
+	return e == DRIVER_NOT_LOADED ? "Driver Not Loaded"
+		: e == NO_PERMISSION ? "Insufficient Permissions" : "Invalid Argument";
 }
 
 API int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device) {
@@ -34,6 +35,7 @@ API int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device) {
 // Another process has a context, too, and one that is hidden has the number that no process has
 // here.
 API int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *n, Process *list) {
+	if (how() == "closed") return NO_PERMISSION;
 	unsigned room = *n, own = 0;
 	long long bytes = taken((int)(uintptr_t)device - first);
 	if (bytes >= 0) own = 1;
