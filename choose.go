@@ -22,9 +22,10 @@ type Choice struct {
 // ErrGPUMemory says that a GPU has too little memory left for what a session takes. Open's
 // errors wrap it.
 type ErrGPUMemory struct {
-	GPU         string // its name
-	Bytes       int64  // asked for
-	Free, Total int64  // bytes
+	GPU   string // its name
+	Bytes int64  // asked for
+	Free  int64  // bytes; -1: that is not known, for there is too little for a context
+	Total int64  // bytes
 
 	err error
 }

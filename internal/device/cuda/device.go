@@ -116,7 +116,7 @@ func (d *Device) open() error {
 		return err
 	}
 	if d.gpu, err = lib.Open(d.options.GPU); err != nil {
-		return err
+		return unopened(lib, d.options.GPU, err)
 	}
 	if err := d.bound(d.gpu.Sync); err != nil {
 		return &BrokenError{d.gpu.Name, err}

@@ -4,14 +4,19 @@ import "fmt"
 
 // MemoryError says that the GPU has too little memory left.
 type MemoryError struct {
-	GPU         string // its name
-	Bytes       int64  // asked for; 0: a library asked for its own, and does not say how much
-	Free, Total int64  // bytes
-	Err         error  // the library's; nil where the device asked
+	GPU   string // its name
+	Bytes int64  // asked for; 0: a library asked for its own, and does not say how much
+	Free  int64  // bytes; -1: that is not known, for there is too little for a context
+	Total int64  // bytes
+	Err   error  // the library's; nil where the device asked
 }
 
 // Error is one line.
 func (e *MemoryError) Error() string {
+	if e.Free < 0 {
+		return fmt.Sprintf("%s of %s has too little free for a context: %v", e.GPU, mib(e.Total),
+			e.Err)
+	}
 	if e.Err != nil {
 		return fmt.Sprintf("%s has %s of %s free, too little for what a library takes itself: %v",
 			e.GPU, mib(e.Free), mib(e.Total), e.Err)

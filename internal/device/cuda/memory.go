@@ -71,6 +71,20 @@ func (d *Device) taking(err error) error {
 	return err
 }
 
+// unopened is the error of a GPU, by its number, that does not open: a MemoryError where it has no
+// room for a context.
+func unopened(lib *driver.Driver, number int, err error) error {
+	e, ok := errors.AsType[*driver.Error](err)
+	if !ok || !e.OutOfMemory() {
+		return err
+	}
+	g, failed := lib.Look(number)
+	if failed != nil {
+		return err
+	}
+	return &MemoryError{GPU: g.Name, Free: -1, Total: g.Memory, Err: err}
+}
+
 func (m *memory) free() error { return m.device.gpu.Release(m.addr) }
 
 // Space is the device's.

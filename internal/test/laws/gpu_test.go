@@ -296,15 +296,21 @@ func TestNoGPU(t *testing.T) {
 	}
 }
 
-// TestLibrariesTakeMemory: what libraries take themselves is missing when a session is opened, and
-// before what plans take, rather than in a step.
+// TestLibrariesTakeMemory: what a context and libraries take themselves is missing when a session
+// is opened, and before what plans take, rather than in a step. One after the other there are, in
+// MiB, a context (1), cuDNN's handle to ask with (1), the stream's workspace (32), its handles of
+// cuBLAS and of cuDNN (1 each), what cuBLAS loads for the first product (2), and the plan's memory,
+// which is more than the KiB that the GPU has beside so many MiB.
 func TestLibrariesTakeMemory(t *testing.T) {
 	emulated(t)
-	t.Setenv("EMU_HANDLE", "1048576")
-	t.Setenv("EMU_FIRST", "2097152")
-	for mebibytes, want := range map[int]string{0: "CUDNN_STATUS_NOT_INITIALIZED",
-		33: "CUBLAS_STATUS_NOT_INITIALIZED", 34: "CUDNN_STATUS_NOT_INITIALIZED",
-		35: "CUBLAS_STATUS_ALLOC_FAILED", 37: "are needed", 38: ""} {
+	for name, value := range map[string]string{"CONTEXT": "1048576", "HANDLE": "1048576",
+		"FIRST": "2097152"} {
+		t.Setenv("EMU_"+name, value)
+	}
+	for mebibytes, want := range map[int]string{0: "too little free for a context",
+		1: "CUDNN_STATUS_NOT_INITIALIZED", 33: "32.0 MiB are needed",
+		34: "CUBLAS_STATUS_NOT_INITIALIZED", 35: "CUDNN_STATUS_NOT_INITIALIZED",
+		36: "CUBLAS_STATUS_ALLOC_FAILED", 38: "are needed", 39: ""} {
 		t.Setenv("EMU_MEM", fmt.Sprint(mebibytes<<20+1<<10))
 		_, _, err := learnt(perceptron(), gomem.Options{Device: gomem.CUDA}, 1)
 		e, ok := errors.AsType[*gomem.ErrGPUMemory](err)
