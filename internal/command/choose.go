@@ -48,46 +48,6 @@ func ranOnGPU(path string) bool {
 	return err == nil && strings.HasPrefix(x.Machine, gomem.CUDA)
 }
 
-// keeping has plans leave of a device's budget what a GPU's context, kernels and libraries take: as
-// much as is said, or as they take here.
-func (f *planFlags) keeping(e *env, device string, interpret bool) (err error) {
-	if f.reserved = int64(f.DeviceReserve); f.reserved == 0 {
-		f.reserved, err = gomem.Reserve(gomem.Options{Device: device, Streams: int(f.Streams),
-			InterpretChains: interpret, Logger: e.log})
-	}
-	return onGPU(err)
-}
-
-// beside is what no plan has of a device's budget.
-func (f *planFlags) beside(device string) int64 {
-	return gomem.Options{Device: device, Streams: int(f.Streams), ReserveBytes: f.reserved}.Beside()
-}
-
-// unreserved is the refusal of a GPU that has taken more than plans leave, as flags.
-type unreserved struct{ *gomem.ErrReserve }
-
-// Error is one line.
-func (u unreserved) Error() string {
-	return fmt.Sprintf("the GPU's context, kernels and libraries take %s, and plans leave %s of "+
-		"--device-memory %s: with --device-reserve %dMiB they leave enough, or say which budget "+
-		"would", exact(u.Taken), size(u.Budget-u.Plans), size(u.Budget), u.Enough()>>20)
-}
-
-// Unwrap is the library's error.
-func (u unreserved) Unwrap() error { return u.ErrReserve }
-
-// onGPU adds to the refusal of a GPU with too little memory what would help.
-func onGPU(err error) error {
-	if _, ok := errors.AsType[*gomem.ErrGPUMemory](err); ok {
-		return fmt.Errorf("%w: end what else uses it, lower --device-memory, or use --device cpu",
-			err)
-	}
-	if e, ok := errors.AsType[*gomem.ErrReserve](err); ok {
-		return unreserved{e}
-	}
-	return err
-}
-
 // failedOnGPU reports whether an error is that of a step on a GPU.
 func failedOnGPU(device string, err error) bool {
 	_, gpu := gomem.GPU(device)

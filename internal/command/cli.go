@@ -183,7 +183,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, x Ext
 	if err != nil {
 		return err
 	}
-	err = command.Run(e)
+	err = onGPU(command.Run(e))
 	if failed := stop(); err == nil {
 		err = failed
 	}
