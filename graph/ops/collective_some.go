@@ -119,17 +119,10 @@ func (o sentSome) VJP(n *graph.Node, dout []graph.Value) []graph.Value {
 	return []graph.Value{again(n, dout[0], back), {}}
 }
 
-func sentSomeCPU(o sentSome, c *kernel.Call) error {
-	copy(c.Out[0].Data, c.In[0].Data)
-	o.Exchange().Alone(c.Out[0].Data)
-	return nil
-}
+func sentSomeCPU(o sentSome, c *kernel.Call) error { return givenCPU(o.Exchange(), c) }
 
 func sentSomeCUDA(o sentSome, c *cuda.Call) ([]cuda.Command, error) {
-	if o.How.Fold == graph.GatherSome {
-		return sendPartCUDA(sendPart{Parts: o.Parts}, c)
-	}
-	return passCUDA(o, c)
+	return givenCUDA(o.Exchange(), c)
 }
 
 func init() {

@@ -5,13 +5,15 @@ import (
 	"github.com/gomem/gomem/internal/kernel/cuda"
 )
 
-// sentCUDA gives the operand on, of a gather to every part.
-func sentCUDA(o sent, c *cuda.Call) ([]cuda.Command, error) {
-	if o.How.Fold == graph.Gather {
-		return sendPartCUDA(sendPart{Parts: o.Parts}, c)
+// givenCUDA gives operand 0 on, of a gather, of some rows or all, to every part.
+func givenCUDA(x graph.Exchange, c *cuda.Call) ([]cuda.Command, error) {
+	if f := x.How.Fold; f == graph.Gather || f == graph.GatherSome {
+		return sendPartCUDA(sendPart{Parts: x.Parts}, c)
 	}
-	return passCUDA(o, c)
+	return passCUDA(x, c)
 }
+
+func sentCUDA(o sent, c *cuda.Call) ([]cuda.Command, error) { return givenCUDA(o.Exchange(), c) }
 
 // arriveCUDA has the first block of the operand, unless it is in place already.
 func arriveCUDA(_ arrive, c *cuda.Call) ([]cuda.Command, error) {

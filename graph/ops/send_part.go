@@ -58,12 +58,7 @@ func (sendPart) Cost(in, out []graph.Type) graph.Cost { return passed(in, out) }
 
 func (sendPart) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return none(len(n.In)) }
 
-// sendPartCPU is that of a world of one worker.
-func sendPartCPU(o sendPart, c *kernel.Call) error {
-	copy(c.Out[0].Data, c.In[0].Data)
-	o.Exchange().Alone(c.Out[0].Data)
-	return nil
-}
+func sendPartCPU(o sendPart, c *kernel.Call) error { return givenCPU(o.Exchange(), c) }
 
 func init() {
 	kernel.Register(kernel.CPU, sendPartCPU)
