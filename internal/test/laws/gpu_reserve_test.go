@@ -5,6 +5,7 @@ package laws_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -29,26 +30,25 @@ func costly(t *testing.T) {
 	}
 }
 
-// onMonitor is what NVML says that this process has of the first GPU, in bytes.
-func onMonitor(t *testing.T) int64 {
-	t.Helper()
+// onMonitor is what NVML says that this process has of a GPU, by its number, in bytes.
+func onMonitor(number int) (int64, error) {
 	lib, err := driver.Load(driver.Options{})
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
-	g, err := lib.Look(0)
+	g, err := lib.Look(number)
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	m, err := driver.OpenMonitor(g)
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	bytes, known, err := m.Process()
-	if err = errors.Join(err, m.Close()); err != nil || !known {
-		t.Fatal(known, err)
+	if err == nil && !known {
+		err = errors.New("NVML does not list this process")
 	}
-	return bytes
+	return bytes, errors.Join(err, m.Close())
 }
 
 // TestBudgetOfTheProcess: all that the process has of a GPU's memory is within the budget, as NVML
@@ -79,10 +79,11 @@ func TestBudgetOfTheProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, all, err := openOnGPU(s, m, 3)
-		if has := onMonitor(t); has > o.DeviceBytes {
+		has, unknown := onMonitor(0)
+		if has > o.DeviceBytes {
 			t.Errorf("%s: the process has %d bytes, the budget is %d", p, has, o.DeviceBytes)
 		}
-		if err := errors.Join(err, s.Close()); err != nil {
+		if err := errors.Join(err, unknown, s.Close()); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, losses) || !slices.EqualFunc(all, variables,
@@ -96,6 +97,48 @@ func TestBudgetOfTheProcess(t *testing.T) {
 			e.Budget != least-1 || e.Beside != known.Beside() {
 			t.Errorf("%s: a byte less: %+v, %v", p, e, err)
 		}
+	}
+}
+
+// TestBudgetOfEachGPU: two GPUs of a process that exchange with each other are each within a budget
+// of their own, the smallest that works, whatever the other has; a byte less is refused.
+func TestBudgetOfEachGPU(t *testing.T) {
+	twoEmulated(t)
+	costly(t)
+	spec := spreads(t)[0]
+	spec.Peers = true
+	m := perceptron()
+	targets := train.Targets(m)
+	err := abreast(spec, func(rank int, o gomem.Options) error {
+		known := o
+		var err error
+		if known.ReserveBytes, err = gomem.Reserve(o); err != nil {
+			return err
+		}
+		if o.DeviceBytes, err = gomem.MinDevice(t.Context(), m.Graph, known,
+			targets...); err != nil {
+			return err
+		}
+		less := o
+		less.DeviceBytes--
+		_, err = gomem.Compile(t.Context(), m.Graph, less, targets...)
+		if e, ok := errors.AsType[*gomem.ErrOutOfMemory](err); !ok || e.Need != o.DeviceBytes {
+			return fmt.Errorf("a byte less: %w", err)
+		}
+		s, err := gomem.Compile(t.Context(), m.Graph, o, targets...)
+		if err != nil {
+			return err
+		}
+		_, _, err = openOnGPU(s, m, 3)
+		has, unknown := onMonitor(rank)
+		if has > o.DeviceBytes || has < o.DeviceBytes-known.ReserveBytes {
+			t.Errorf("GPU %d: the process has %d bytes, the budget is %d", rank, has, o.DeviceBytes)
+		}
+		return errors.Join(err, unknown, s.Close())
+	}, gomem.Options{Device: "cuda:0", Policy: planner.Thesis}, gomem.Options{Device: "cuda:1",
+		Policy: planner.Thesis, Partition: 2})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
