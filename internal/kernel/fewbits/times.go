@@ -234,17 +234,18 @@ const (
 	mostLanes   = 16  // rows of a panel
 )
 
-// workspace is what products are computed in: those of few rows; tiles, groups of rows, a panel of
-// them, and sums.
+// workspace is what products are computed in: of many rows of x, groups of rows, a panel of them,
+// and sums; of few rows, what is kept of them. All but the slice begins at multiples of 64 bytes,
+// so that no vector is in two lines of the cache.
 type workspace struct {
-	x     []rounded
-	few   [four * rowsAtOnce]sums
-	space products4
-
 	rows  [mostLanes]quant.Group
 	panel [panelGroups][mostLanes]quant.Group
 	sums  [passRows / tileRows][8][tileRows * mostLanes]float32
 	to    [tileRows * mostLanes]float32
+
+	few   [four * rowsAtOnce]sums
+	space products4
+	x     []rounded
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}

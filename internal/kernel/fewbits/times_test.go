@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/gomem/gomem/internal/quant"
 )
@@ -296,5 +297,20 @@ func TestTimesAllocatesNothing(t *testing.T) {
 	values := make([]float32, 500/32*32)
 	if n := testing.AllocsPerRun(5, func() { Round(x, values) }); n > 0 {
 		t.Errorf("rounding allocates %v times", n)
+	}
+}
+
+// TestWorkspacesAreAligned: vectors of what products are computed in are in one line of the cache
+// each.
+func TestWorkspacesAreAligned(t *testing.T) {
+	w := workspaces.Get().(*workspace)
+	defer workspaces.Put(w)
+	for name, p := range map[string]unsafe.Pointer{"rows": unsafe.Pointer(&w.rows),
+		"panel": unsafe.Pointer(&w.panel), "sums": unsafe.Pointer(&w.sums),
+		"to": unsafe.Pointer(&w.to), "few": unsafe.Pointer(&w.few),
+		"space": unsafe.Pointer(&w.space)} {
+		if uintptr(p)%64 != 0 {
+			t.Errorf("%s is at %p", name, p)
+		}
 	}
 }
