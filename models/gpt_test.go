@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/ops"
 	"github.com/gomem/gomem/internal/kernel/pool"
 	"github.com/gomem/gomem/internal/reference"
 )
@@ -171,9 +172,12 @@ func newDecoding(t testing.TB, d *Decoder) *decoding {
 			t.Fatal(err)
 		}
 		out.machines = append(out.machines, r)
-		x := machine{r, nil}
+		x, formats := machine{r, nil}, ops.Packings(d.Graph)
 		for _, n := range d.Graph.Variables() {
-			if !n.State {
+			switch {
+			case formats[n] != "":
+				x.pack(t, n, formats[n])
+			case !n.State:
 				x.fill(n)
 			}
 		}
