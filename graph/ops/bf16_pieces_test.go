@@ -135,3 +135,25 @@ func ofPieces(r *rapid.T) Sample {
 	}
 	return Sample{Op: conv2D{conv}, In: []graph.Type{x, filter}}
 }
+
+// TestFilterPartsReadBF16: a part of the gradient of filters has gradients in f32 beside what it
+// reads, and no images.
+func TestFilterPartsReadBF16(t *testing.T) {
+	of := Conv{Pad: SamePad(3)}.shape(4, 3, 17, 17, 5, 3, 3)
+	kept, err := convFilterPart{Of: of}.kept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int{0, 2} {
+		op := convFilterPart{of, from}
+		in := slices.Concat([]graph.Type{kept}[:flag(from > 0)], []graph.Type{
+			tensor.Of(graph.BF16, 2, 3, 17, 17), tensor.Of(graph.BF16, 2, 5, 17, 17)})
+		out := []graph.Type{kept}
+		copied := padded(inF32(in)[len(in)-1].Bytes())
+		plain := op.Cost(inF32(in), out).Scratch
+		if n := (inBF16{op, 0}).Cost(in, out).Scratch; n > plain+copied {
+			t.Errorf("from %d: %d bytes of scratch, in f32 %d and %d of gradients", from, n, plain,
+				copied)
+		}
+	}
+}

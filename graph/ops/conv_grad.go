@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gomem/gomem/graph"
+	"github.com/gomem/gomem/graph/tensor"
 	"github.com/gomem/gomem/internal/kernel"
 	"github.com/gomem/gomem/internal/kernel/conv"
 )
@@ -135,14 +136,17 @@ func convFilterGradCPU(o convFilterGrad, c *kernel.Call) error {
 	if err != nil {
 		return err
 	}
-	x := conv.Source{}
-	if half(c.In[0].Type) {
-		x.BF16 = c.In[0].U16()
-	} else {
-		x.F32 = c.In[0].F32()
-	}
-	conv.GradFilterOf(c.Pool, s, x, c.In[1].F32(), c.Out[0].F32(), floats(c.Scratch))
+	conv.GradFilterOf(c.Pool, s, sourceOf(c.In[0]), c.In[1].F32(), c.Out[0].F32(),
+		floats(c.Scratch))
 	return nil
+}
+
+// sourceOf is images as they are, of f32 or of bfloat16.
+func sourceOf(v tensor.View) conv.Source {
+	if half(v.Type) {
+		return conv.Source{BF16: v.U16()}
+	}
+	return conv.Source{F32: v.F32()}
 }
 
 func init() {

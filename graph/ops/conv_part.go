@@ -39,7 +39,7 @@ func (o convFilterPart) kept() (graph.Type, error) {
 
 // images are the images and the gradients among the operands.
 func (o convFilterPart) images(in []graph.Type) []graph.Type {
-	return in[min(min(1, max(0, o.From)), len(in)):]
+	return in[min(flag(o.From > 0), len(in)):]
 }
 
 func (o convFilterPart) Infer(in []graph.Type) ([]graph.Type, error) {
@@ -74,11 +74,12 @@ func (o convFilterPart) Cost(in, out []graph.Type) graph.Cost {
 }
 
 // InPlace: images are added to where the sums are.
-func (o convFilterPart) InPlace(_, _ []graph.Type) []int {
-	if o.From == 0 {
-		return nil
-	}
-	return []int{0}
+func (o convFilterPart) InPlace(_, _ []graph.Type) []int { return []int{0}[:flag(o.From > 0)] }
+
+// pieces: it is one, which reads images as they are.
+func (o convFilterPart) pieces(in, out []graph.Type) []piece {
+	return []piece{{op: o, in: make([]stretch, len(in)), out: make([]stretch, len(out)),
+		direct: []int{flag(o.From > 0)}}}
 }
 
 func (convFilterPart) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return none(len(n.In)) }
@@ -92,7 +93,7 @@ func convFilterPartCPU(o convFilterPart, c *kernel.Call) error {
 		in = in[1:]
 	}
 	if n := in[0].Type.Size(0); n > 0 {
-		conv.AddFilter(c.Pool, o.Of, o.From, n, conv.Source{F32: in[0].F32()}, in[1].F32(), sums,
+		conv.AddFilter(c.Pool, o.Of, o.From, n, sourceOf(in[0]), in[1].F32(), sums,
 			floats(c.Scratch))
 	} else if o.From == 0 {
 		clear(sums)
