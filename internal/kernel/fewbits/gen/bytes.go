@@ -175,8 +175,8 @@ func (w multiplier) dotBytes(rows int, x string) {
 		quad, part := i/2, i%2
 		codes := w.kept(rows, i)
 		for plane := range 2 {
-			w.dotByte(indexed("R8", planeAt(quad, part, plane), x, 1), codes, 4+2*part+plane,
-				quad == 0)
+			w.dot(bytewise, indexed("R8", planeAt(quad, part, plane), x, 1), codes,
+				4+2*part+plane, quad == 0)
 		}
 	}
 	if !w.wide {
@@ -192,19 +192,6 @@ func (w multiplier) dotBytes(rows int, x string) {
 	w.op("VPUNPCKHDQ Y6, Y4, Y9")
 }
 
-// dotByte adds products of bytes: with AVX-512 of four to 32 bits; else of two to 16, for which a
-// group's are small enough.
-func (w multiplier) dotByte(x string, codes, to int, first bool) {
-	switch {
-	case w.wide:
-		if first {
-			w.op("VPXOR X%d, X%[1]d, X%[1]d", to)
-		}
-		w.op("VPDPBUSD %s, Y%d, Y%d", x, codes, to)
-	case first:
-		w.op("VPMADDUBSW %s, Y%d, Y%d", x, codes, to)
-	default:
-		w.op("VPMADDUBSW %s, Y%d, Y14", x, codes)
-		w.op("VPADDW Y14, Y%d, Y%[1]d", to)
-	}
-}
+// bytewise are products of bytes: with AVX-512 four of them, of 32 bits; else two, of 16, for which
+// a group's are small enough.
+var bytewise = dotting{"VPDPBUSD", "VPMADDUBSW", "VPADDW", 14}

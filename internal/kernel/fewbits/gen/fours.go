@@ -23,7 +23,7 @@ func (w multiplier) fours(f whole) {
 // foursMultiplied adds the products of 16 codes to those of their block, of every rounded row.
 func (w multiplier) foursMultiplied(block, half, reg int) {
 	for r, to := range foursSums[block%2] {
-		w.dot(indexed("R8", 32*(2*block+half), xs[r], 1), reg, to, half == 0)
+		w.dot(words, indexed("R8", 32*(2*block+half), xs[r], 1), reg, to, half == 0)
 	}
 	if half == 0 {
 		return

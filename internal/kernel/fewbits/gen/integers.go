@@ -187,7 +187,7 @@ func (w multiplier) products(f whole) {
 // complete to each other: two blocks, then four, of which there are twice, in registers 8 and 9.
 func (w multiplier) multiplied(block, half, reg int) {
 	to := 4 + block%2
-	w.dot(fmt.Sprintf("%d(R8)", 32*(2*block+half)), reg, to, half == 0)
+	w.dot(words, fmt.Sprintf("%d(R8)", 32*(2*block+half)), reg, to, half == 0)
 	if half == 0 || block%2 == 0 {
 		return
 	}
@@ -232,19 +232,29 @@ func (w multiplier) near(f whole) {
 	}
 }
 
-// dot adds products of pairs of codes in a register, and of those of x, to 8 sums.
-func (w multiplier) dot(x string, reg, to int, first bool) {
+// dotting is how products are added up: with AVX-512 by one instruction; else by one that makes
+// them and one that adds, with a register between.
+type dotting struct {
+	wide, make, add string
+	between         int
+}
+
+// words are products of pairs, of 32 bits.
+var words = dotting{"VPDPWSSD", "VPMADDWD", "VPADDD", 13}
+
+// dot adds products of codes in a register, and of those of x, to 8 sums.
+func (w multiplier) dot(d dotting, x string, reg, to int, first bool) {
 	switch {
 	case w.wide:
 		if first {
 			w.op("VPXOR X%d, X%[1]d, X%[1]d", to)
 		}
-		w.op("VPDPWSSD %s, Y%d, Y%d", x, reg, to)
+		w.op("%s %s, Y%d, Y%d", d.wide, x, reg, to)
 	case first:
-		w.op("VPMADDWD %s, Y%d, Y%d", x, reg, to)
+		w.op("%s %s, Y%d, Y%d", d.make, x, reg, to)
 	default:
-		w.op("VPMADDWD %s, Y%d, Y13", x, reg)
-		w.op("VPADDD Y13, Y%d, Y%[1]d", to)
+		w.op("%s %s, Y%d, Y%d", d.make, x, reg, d.between)
+		w.op("%s Y%d, Y%d, Y%[3]d", d.add, d.between, to)
 	}
 }
 
