@@ -99,3 +99,30 @@ func (o sliceAt) Part(in, out []graph.Type, _, _ int) graph.Op {
 	o.Axis -= c.Out[0] - 1
 	return o
 }
+
+// Cut is along the axes before the one that is sliced.
+func (o cut) Cut(in, out []graph.Type) (graph.Cut, bool) { return leadingCut(in, out, o.Axis) }
+
+// Part has the axis behind the merged one.
+func (o cut) Part(_, _ []graph.Type, _, _ int) graph.Op {
+	o.Axis = 1
+	return o
+}
+
+// Cut is along the axes before the one that is longer.
+func (o pad) Cut(in, out []graph.Type) (graph.Cut, bool) { return leadingCut(in, out, o.Axis) }
+
+// Part has the axis behind the merged one.
+func (o pad) Part(_, _ []graph.Type, _, _ int) graph.Op {
+	o.Axis = 1
+	return o
+}
+
+// Cut is where the operand does not repeat in part.
+func (broadcast) Cut(in, out []graph.Type) (graph.Cut, bool) { return cutAny(in, out) }
+
+// Part repeats to the rows of its own.
+func (b broadcast) Part(in, out []graph.Type, lo, hi int) graph.Op {
+	c, _ := b.Cut(in, out)
+	return broadcast{newDims(graph.RowsOf(out[0], c.Out[0], hi-lo).Shape)}
+}
