@@ -20,7 +20,7 @@ func (o batchSums) Infer(in []graph.Type) ([]graph.Type, error) { return kept64(
 func (batchSums) Cost(in, out []graph.Type) graph.Cost { return stageCost(in, out, 4) }
 
 // InPlace: images are added to where the sums are.
-func (o batchSums) InPlace(_, _ []graph.Type) []int { return []int{0}[:number01(o.Add)] }
+func (o batchSums) InPlace(_, _ []graph.Type) []int { return []int{0}[:flag(o.Add)] }
 
 func (batchSums) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return none(len(n.In)) }
 
@@ -36,7 +36,7 @@ func batchSumsCPU(o batchSums, c *kernel.Call) error {
 	p := planesOf(in[0].Type)
 	p.channels(c, func(ch int, buf []float32) {
 		along, sum := sums[ch], sums[p.c+ch]
-		p.each(ch, func(lo, hi int) { p.slopes(x[lo:hi], d[lo:hi], mean[ch], buf, &along, &sum) })
+		p.each(ch, func(lo, hi int) { addSlopes(x[lo:hi], d[lo:hi], mean[ch], buf, &along, &sum) })
 		sums[ch], sums[p.c+ch] = along, sum
 	})
 	return nil
@@ -115,33 +115,33 @@ func batchBackCPU(o batchBack, c *kernel.Call) error {
 		c.In[3].F32(), c.In[4].F64(), c.In[5].F32()
 	p := planesOf(c.In[0].Type)
 	p.channels(c, func(ch int, buf []float32) {
-		s := newSlope(scale[ch], mean[ch], inverse(variance[ch], o.Eps), sums[ch], sums[p.c+ch],
-			o.Count)
+		s := newPlaneSlope(scale[ch], mean[ch], inverse(variance[ch], o.Eps), sums[ch],
+			sums[p.c+ch], o.Count)
 		p.each(ch, func(lo, hi int) { s.apply(c.Out[0].F32()[lo:hi], x[lo:hi], d[lo:hi], buf) })
 	})
 	return nil
 }
 
-// slopes adds a plane to a channel's sums.
-func (planes) slopes(x, d []float32, mean float32, buf []float32, along, sum *float64) {
+// addSlopes adds a plane to a channel's sums.
+func addSlopes(x, d []float32, mean float32, buf []float32, along, sum *float64) {
 	vec.AddScalar(buf, x, -mean)
 	*sum += float64(vec.Sum(d))
 	*along += float64(vec.Dot(buf, d))
 }
 
-// leaning is what a channel's gradient is made by.
-type leaning struct{ mean, factor, along, shift float32 }
+// planeSlope is what a channel's gradient is made by.
+type planeSlope struct{ mean, factor, along, shift float32 }
 
-// newSlope is that of a channel of so many elements, of its sums.
-func newSlope(scale, mean, inverse float32, along, sum float64, elements int) leaning {
+// newPlaneSlope is that of a channel of so many elements, of its sums.
+func newPlaneSlope(scale, mean, inverse float32, along, sum float64, elements int) planeSlope {
 	inv, count := float64(inverse), float64(elements)
 	factor := float64(scale) * inv
-	return leaning{mean, float32(factor), float32(-factor * inv * (along * inv) / count),
+	return planeSlope{mean, float32(factor), float32(-factor * inv * (along * inv) / count),
 		float32(-factor * sum / count)}
 }
 
 // apply is the gradient of a plane.
-func (s leaning) apply(dx, x, d, buf []float32) {
+func (s planeSlope) apply(dx, x, d, buf []float32) {
 	vec.Affine(buf, x, s.mean, s.along, s.shift)
 	vec.MulScalar(dx, d, s.factor)
 	vec.Add(dx, dx, buf)

@@ -61,8 +61,8 @@ func batchNormGradCPU(o batchNormGrad, c *kernel.Call) error {
 	p.channels(c, func(ch int, buf []float32) {
 		inv := inverse(variance[ch], o.Eps)
 		var sum, along float64
-		p.each(ch, func(lo, hi int) { p.slopes(x[lo:hi], d[lo:hi], mean[ch], buf, &along, &sum) })
-		s := newSlope(scale[ch], mean[ch], inv, along, sum, p.elements())
+		p.each(ch, func(lo, hi int) { addSlopes(x[lo:hi], d[lo:hi], mean[ch], buf, &along, &sum) })
+		s := newPlaneSlope(scale[ch], mean[ch], inv, along, sum, p.elements())
 		p.each(ch, func(lo, hi int) { s.apply(out[lo:hi], x[lo:hi], d[lo:hi], buf) })
 		dscale[ch], dbias[ch] = float32(along*float64(inv)), float32(sum)
 	})

@@ -63,7 +63,7 @@ func (o batchMoments) Infer(in []graph.Type) ([]graph.Type, error) {
 // kept64 checks for what is kept, if there is any, images, so many vectors of their channels, and
 // then images again if there are vectors.
 func kept64(in []graph.Type, begun bool, vectors int) ([]graph.Type, error) {
-	rest := in[min(len(in), number01(begun)):]
+	rest := in[min(len(in), flag(begun)):]
 	list := []bool{false}
 	for range vectors {
 		list = append(list, true)
@@ -82,14 +82,6 @@ func kept64(in []graph.Type, begun bool, vectors int) ([]graph.Type, error) {
 	return []graph.Type{kept}, nil
 }
 
-// number01 is 1 for true.
-func number01(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // Cost: the scratch holds a plane for every block of channels.
 func (o batchMoments) Cost(in, out []graph.Type) graph.Cost { return stageCost(in, out, 4) }
 
@@ -101,7 +93,7 @@ func stageCost(in, out []graph.Type, flops int64) graph.Cost {
 }
 
 // InPlace: images are added to where the sums are.
-func (o batchMoments) InPlace(_, _ []graph.Type) []int { return []int{0}[:number01(o.From > 0)] }
+func (o batchMoments) InPlace(_, _ []graph.Type) []int { return []int{0}[:flag(o.From > 0)] }
 
 func (batchMoments) VJP(n *graph.Node, _ []graph.Value) []graph.Value { return none(len(n.In)) }
 
