@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,13 +17,17 @@ import (
 )
 
 // asCommand is the variable that makes this program gomem itself, for tests that
-// need a process of its own.
-const asCommand = "GOMEM_TEST_COMMAND"
+// need a process of its own, and asBallast what has it hold so many MiB beside.
+const asCommand, asBallast = "GOMEM_TEST_COMMAND", "GOMEM_TEST_BALLAST"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(Main(UntilSignal(context.Background()), os.Args[1:], os.Stdout, os.Stderr,
-			Extras{}))
+		mib, _ := strconv.Atoi(os.Getenv(asBallast))
+		ballast := bytes.Repeat([]byte{1}, mib<<20)
+		status := Main(UntilSignal(context.Background()), os.Args[1:], os.Stdout, os.Stderr,
+			Extras{})
+		runtime.KeepAlive(ballast)
+		os.Exit(status)
 	}
 	cache, err := os.MkdirTemp("", "gomem-test-*") // of what the machine was measured to take
 	if err != nil {

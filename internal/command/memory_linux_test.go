@@ -134,6 +134,59 @@ func TestKeepsToHostMemory(t *testing.T) {
 	}
 }
 
+// TestPlansForWhatIsLeft: where data turn out to be larger than was expected, a run plans again for
+// what they leave of its budget, with more on the disk, and comes to the same weights.
+func TestPlansForWhatIsLeft(t *testing.T) {
+	longtest.Skip(t)
+	inDir(t)
+	large := []string{"--model", "moe", "--size", "s512", "--expert-hidden", "8192", "--policy",
+		"thesis", "--device-memory", "24MiB", "--disk-memory", "1GiB"}
+	var roomy report
+	decode(t, succeed(t, with([]string{"plan", "--host-memory", "1GiB", "--json"}, large...)...),
+		&roomy)
+	expected := roomy.Beside.total()
+	if roomy.DiskPeak > 0 || roomy.HostPeak < 64<<20 {
+		t.Fatalf("%+v", roomy)
+	}
+	run := func(ballast string) (x report, summary map[string]any) {
+		t.Setenv(asBallast, ballast)
+		out, _ := byItself(t, with([]string{"train", "--disk", ".", "--steps", "1",
+			"--eval-batches", "1", "--json", "--host-memory",
+			fmt.Sprint(expected + roomy.HostPeak)}, large...)...)
+		decode(t, strings.SplitAfter(out, "\n")[0], &x)
+		_, summary = trainLines(t, out)
+		return x, summary
+	}
+	first, want := run("0")
+	if first.HostPeak != roomy.HostPeak || first.DiskPeak > 0 {
+		t.Errorf("as expected: %+v", first)
+	}
+	for _, ballast := range []string{"20", "56"} {
+		again, got := run(ballast)
+		if again.HostPeak >= first.HostPeak || again.DiskPeak == 0 ||
+			again.HostPeak+again.Beside.total() > again.HostBudget {
+			t.Errorf("more than expected: %+v, %v", again, again.Beside)
+		}
+		if got["weights_sha256"] != want["weights_sha256"] ||
+			got["actual_host_peak_bytes"].(float64) > float64(again.HostPeak) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+// TestDataAreOfTheAccount: data that are evaluated on are counted before there are plans.
+func TestDataAreOfTheAccount(t *testing.T) {
+	inDir(t)
+	trained(t, "gpt", "--data", "text:pairs.tsv", "--steps", "1", "--save", "run")
+	write(t, "large.txt", strings.Repeat("the number 1 is a number\n", 2<<20))
+	p := start(t, "", "eval", "--from", "run", "--data", "text:large.txt", "--eval-batches", "1",
+		"--host-memory", "100MiB")
+	if status := p.end(t); status.ExitStatus() != exitFailure ||
+		!strings.Contains(p.stderr.String(), "the process itself takes ") {
+		t.Errorf("%v, %s", status, p.stderr.String())
+	}
+}
+
 // TestExpected: the account before there are plans and data is no less than the one that there is
 // then, and not much more.
 func TestExpected(t *testing.T) {

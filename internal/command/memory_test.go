@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/gomem/gomem"
-	"github.com/gomem/gomem/internal/longtest"
 	"github.com/gomem/gomem/plan/space"
 	"github.com/gomem/gomem/planner"
 )
@@ -82,46 +81,6 @@ func TestMoreThanExpected(t *testing.T) {
 	runtime.KeepAlive(ballast)
 }
 
-// TestPlansForWhatIsLeft: where data turn out to be larger than was expected, a run plans again for
-// what they leave of its budget, with more on the disk, and comes to the same weights.
-func TestPlansForWhatIsLeft(t *testing.T) {
-	longtest.Skip(t)
-	inDir(t)
-	large := []string{"--model", "moe", "--size", "s512", "--expert-hidden", "8192", "--policy",
-		"thesis", "--device-memory", "24MiB", "--disk-memory", "1GiB"}
-	var roomy report
-	decode(t, succeed(t, with([]string{"plan", "--host-memory", "1GiB", "--json"}, large...)...),
-		&roomy)
-	expected := roomy.Beside.total()
-	if roomy.DiskPeak > 0 || roomy.HostPeak < 64<<20 {
-		t.Fatalf("%+v", roomy)
-	}
-	run := func(ballast int) (x report, summary map[string]any) {
-		b := bytes.Repeat([]byte{1}, ballast)
-		out := succeed(t, with([]string{"train", "--disk", ".", "--steps", "1", "--eval-batches",
-			"1", "--json", "--host-memory", fmt.Sprint(expected + roomy.HostPeak)}, large...)...)
-		runtime.KeepAlive(b)
-		decode(t, strings.SplitAfter(out, "\n")[0], &x)
-		_, summary = trainLines(t, out)
-		return x, summary
-	}
-	first, want := run(0)
-	if first.HostPeak != roomy.HostPeak || first.DiskPeak > 0 {
-		t.Errorf("as expected: %+v", first)
-	}
-	for _, ballast := range []int{36 << 20, 60 << 20} {
-		again, got := run(ballast)
-		if again.HostPeak >= first.HostPeak || again.DiskPeak == 0 ||
-			again.HostPeak+again.Beside.total() > again.HostBudget {
-			t.Errorf("more than expected: %+v, %v", again, again.Beside)
-		}
-		if got["weights_sha256"] != want["weights_sha256"] ||
-			got["actual_host_peak_bytes"].(float64) > float64(again.HostPeak) {
-			t.Errorf("%v, want %v", got, want)
-		}
-	}
-}
-
 // limits are those of Go's memory, the least and the most, at the times of writing.
 type limits struct{ least, most int64 }
 
@@ -139,7 +98,7 @@ func TestBudgetIsKept(t *testing.T) {
 	write(t, "a.txt", "the number")
 	free := &limits{math.MaxInt64, 0}
 	fmt.Fprint(free, "as it is")
-	const budget = 200 << 20
+	const budget = 400 << 20
 	train := with(tiny, "--steps", "1", "--eval-batches", "1", "--json")
 	for _, args := range [][]string{
 		train,
@@ -165,18 +124,6 @@ func TestBudgetIsKept(t *testing.T) {
 	defer c.planningWithin(gomem.Options{HostBytes: budget, ProcessBytes: 1})()
 	if now := debug.SetMemoryLimit(-1); now != free.most {
 		t.Errorf("one of two devices plans within %d", now)
-	}
-}
-
-// TestDataAreOfTheAccount: data that are evaluated on are counted before there are plans.
-func TestDataAreOfTheAccount(t *testing.T) {
-	inDir(t)
-	trained(t, "gpt", "--data", "text:pairs.tsv", "--steps", "1", "--save", "run")
-	write(t, "large.txt", strings.Repeat("the number 1 is a number\n", 2<<20))
-	o := invoke(t, "eval", "--from", "run", "--data", "text:large.txt", "--eval-batches", "1",
-		"--host-memory", "100MiB")
-	if o.status != exitFailure || !strings.Contains(o.stderr, "the process itself takes ") {
-		t.Errorf("%+v", o)
 	}
 }
 
