@@ -150,6 +150,9 @@ func (c *trainCmd) keepTo(e *env, h *header, p *gomem.Planned) (undo func(), err
 			return nil, err
 		}
 	}
+	if have := machineMemory(); have > 0 {
+		a = a.leaner(have - ofMachine(c.Device, p))
+	}
 	if err := enoughMemory(c.Device, planned{p}, a, 1); err != nil {
 		return nil, err
 	}

@@ -170,6 +170,15 @@ func (a account) fitted(bytes int64) (b account, ok bool) {
 	return a, a.Garbage >= a.least().Garbage
 }
 
+// leaner is the account with as much less garbage as a process needs that may take so much, if it
+// can do with that.
+func (a account) leaner(bytes int64) account {
+	if over := a.total() - bytes; over > 0 {
+		a.Garbage = max(a.Garbage-over, a.least().Garbage)
+	}
+	return a
+}
+
 // withinBudget is the account within a host budget that plans have a part of.
 func (a account) withinBudget(bytes int64, p *gomem.Planned) (account, error) {
 	host := p.Peak(space.Host)

@@ -166,3 +166,16 @@ func TestGarbageFits(t *testing.T) {
 		}
 	}
 }
+
+// TestLeaner: where a machine has less than a process takes with its usual garbage, it lets as much
+// lie as there is room for, and no less than it can do with.
+func TestLeaner(t *testing.T) {
+	const mib = 1 << 20
+	a := account{Held: 40 * mib, Passing: 4 * mib, Garbage: 20 * mib, Program: 36 * mib}
+	for have, want := range map[int64]int64{500: 20, 100: 20, 99: 19, 85: 5, 84: 4, 83: 4, -5: 4} {
+		if b := a.leaner(have * mib); b.Garbage != want*mib || b.total()-a.total() !=
+			(want-20)*mib {
+			t.Errorf("of %dMiB: %+v, want %dMiB", have, b, want)
+		}
+	}
+}

@@ -314,13 +314,12 @@ func enoughMemory(device string, p planned, b account, workers int) error {
 
 // enoughOf is enoughMemory of a machine that has so much, 0 if that is unknown.
 func enoughOf(have int64, device string, p planned, b account, workers int) error {
-	need := p.Peak(space.Device) + p.Peak(space.Host)
+	need := ofMachine(device, p.Planned) + b.total()
 	of := fmt.Sprintf("device %s and host %s together", size(p.Peak(space.Device)),
 		size(p.Peak(space.Host)))
 	if _, gpu := gomem.GPU(device); gpu {
-		need, of = p.Peak(space.Host), "the host's part"
+		of = "the host's part"
 	}
-	need += b.total()
 	if workers > 1 {
 		need *= int64(workers)
 		of += fmt.Sprintf(", for each of %d devices", workers)
@@ -339,6 +338,14 @@ func enoughOf(have int64, device string, p planned, b account, workers int) erro
 	}
 	return fmt.Errorf("the plan takes %s of this machine's memory (%s), it has %s: use a smaller "+
 		"model or batch", size(need), of, size(have))
+}
+
+// ofMachine is what a plan has of the machine's memory: a GPU has its own.
+func ofMachine(device string, p *gomem.Planned) int64 {
+	if _, gpu := gomem.GPU(device); gpu {
+		return p.Peak(space.Host)
+	}
+	return p.Peak(space.Device) + p.Peak(space.Host)
 }
 
 // spec is the data to read.
